@@ -1,0 +1,102 @@
+"""REST: the caller's timeline, searched, checked, exported and erased from."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+
+from assent.api.schemas import Body, Cursor, Limit, PageOf
+from assent.domain.access import Scope
+from assent.domain.timeline import Head
+from assent.http.authentication import Caller
+from assent.http.routing import router
+from assent.services.audit import Audit
+from assent.store.events import Entry
+
+Filter = Annotated[str | None, Query(max_length=200)]
+
+
+class EventView(BaseModel):
+    seq: int
+    at: datetime
+    kind: str
+    actor: str
+    subject: str
+    hash: str
+    previous: str
+    payload_hash: str
+    payload: str | None = Field(description="canonical JSON text as it was hashed; null where it was erased")
+
+    @classmethod
+    def of(cls, entry: Entry) -> EventView:
+        event, payload = entry
+        fields = {name: getattr(event, name) for name in cls.model_fields if name != "payload"}
+        return cls(**fields, payload=payload)
+
+
+class BreakView(BaseModel):
+    seq: int
+    reason: str
+
+
+class VerdictView(BaseModel):
+    ok: bool
+    seq: int
+    hash: str
+    breaks: list[BreakView]
+
+
+class Erasure(Body):
+    subject: str = Field(min_length=1, max_length=200, description="e.g. key:<id>, item:<id>, reviewer:<id>")
+
+
+class Erased(BaseModel):
+    payloads: int
+
+
+def routes(audit: Audit) -> APIRouter:
+    api = router("/api/audit", "audit")
+
+    @api.get("/events")
+    async def list_events(
+        caller: Caller,
+        subject: Filter = None,
+        kind: Filter = None,
+        actor: Filter = None,
+        limit: Limit = 50,
+        cursor: Cursor = None,
+    ) -> PageOf[EventView]:
+        page = await audit.search(caller, subject=subject, kind=kind, actor=actor, limit=limit, cursor=cursor)
+        return PageOf(items=[EventView.of(entry) for entry in page.items], next=page.next)
+
+    @api.get("/verification")
+    async def verify(
+        caller: Caller,
+        seq: Annotated[int | None, Query(ge=1, description="a head exported earlier: its number…")] = None,
+        hash: Annotated[str | None, Query(pattern="^[0-9a-f]{64}$", description="…and its hash")] = None,
+    ) -> VerdictView:
+        anchor = Head(seq, hash) if seq is not None and hash is not None else None
+        verdict = await audit.verify(caller, anchor=anchor)
+        breaks = [BreakView(seq=found.seq, reason=found.reason) for found in verdict.breaks]
+        return VerdictView(ok=not breaks, seq=verdict.head.seq, hash=verdict.head.hash, breaks=breaks)
+
+    @api.get("/export", response_class=StreamingResponse)
+    async def export(caller: Caller) -> StreamingResponse:
+        caller.require(Scope.AUDIT_READ)
+
+        async def lines() -> AsyncIterator[str]:
+            async for line in audit.export(caller):
+                yield line + "\n"
+
+        return StreamingResponse(lines(), media_type="application/x-ndjson")
+
+    @api.post("/erasures")
+    async def erase(caller: Caller, body: Erasure) -> Erased:
+        return Erased(payloads=await audit.erase(caller, body.subject))
+
+    return api

@@ -1,0 +1,38 @@
+"""What the house's own REST routes take and give."""
+
+from __future__ import annotations
+
+from typing import Annotated, Generic, TypeVar
+
+from fastapi import Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from assent.store.paging import LARGEST_PAGE
+
+T = TypeVar("T")
+
+Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE)]
+Cursor = Annotated[str | None, Query(max_length=1000, description="`next` of the page before")]
+
+
+class Body(BaseModel):
+    """A request body. Unknown fields are refused: a misspelt one must not be ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class PageOf(BaseModel, Generic[T]):
+    items: list[T]
+    next: str | None = Field(description="the cursor of the next page, null on the last")
+
+
+class Problem(BaseModel):
+    """An error, as application/problem+json."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    hint: str | None = None
+    request_id: str | None = None

@@ -1,0 +1,37 @@
+"""`assent config` and `assent version`: what is in force, where each value comes from, and which Assent this is."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version as installed
+
+import typer
+from sqlalchemy import make_url
+
+from assent.cli import output
+from assent.cli.options import AsJson, Config, Database, loaded
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(config)
+    app.command()(version)
+
+
+def config(config: Config = None, database: Database = None, as_json: AsJson = False) -> None:
+    """Print every setting in force and where it comes from."""
+    found = loaded(config=config, database=database)
+    values = found.settings.model_dump(mode="json")
+    values["database"] = make_url(found.settings.database).render_as_string(hide_password=True)
+    rows = [{"setting": name, "value": value, "from": found.origins[name]} for name, value in values.items()]
+    if as_json:
+        return output.emit(rows)
+    output.table(rows, ["setting", "value", "from"], empty="")
+
+
+def version(as_json: AsJson = False) -> None:
+    """Print the versions of Assent and of what it stands on."""
+    names = ("assent", "langgraph", "langgraph-sdk", "fastapi", "sqlalchemy")
+    versions = {name: installed(name) for name in names} | {"python": platform.python_version()}
+    if as_json:
+        return output.emit(versions)
+    output.say("\n".join(f"{name} {number}" for name, number in versions.items()))

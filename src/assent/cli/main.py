@@ -1,0 +1,35 @@
+"""`assent`: the front door. Adds the commands of each noun and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from assent.cli import audit, config, database, keys, output, serve, users
+from assent.errors import AssentError
+
+
+def application() -> typer.Typer:
+    app = typer.Typer(
+        name="assent",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        help="Runs LangGraph agents, stops them where a person must agree, and gives people one place to decide.",
+    )
+    serve.add_to(app)
+    config.add_to(app)
+    app.add_typer(database.commands(), name="db", help="The database: schema, backup, retention.")
+    app.add_typer(keys.commands(), name="keys", help="API keys of people, agents and services.")
+    app.add_typer(users.commands(), name="users", help="People, their roles, and how they sign in.")
+    app.add_typer(audit.commands(), name="audit", help="The timeline: list, verify, export.")
+    audit.add_erase_to(app)
+    return app
+
+
+def main() -> None:
+    try:
+        application()()
+    except AssentError as error:
+        sys.exit(output.fail(error))

@@ -1,0 +1,79 @@
+"""How commands speak: tables for people, JSON for scripts, one line for an error. Exit codes are documented in
+docs/cli.md, which a test compares with `EXIT_CODES`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from assent.errors import (
+    AssentError,
+    AuditBroken,
+    ConfigError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Unauthenticated,
+    Unavailable,
+)
+
+EXIT_CODES: dict[type[AssentError], int] = {
+    ConfigError: 3,
+    Invalid: 2,
+    Unauthenticated: 4,
+    Forbidden: 4,
+    NotFound: 5,
+    Conflict: 6,
+    Unavailable: 7,
+    AuditBroken: 8,
+    AssentError: 1,
+}
+
+
+def fail(error: AssentError) -> int:
+    """The CLI's error translator: one line on stderr, the hint below it, and the exit code."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(f"assent: {error.message}", style="red", markup=False)
+    if error.hint:
+        console.print(f"  {error.hint}", markup=False)
+    return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
+
+
+def emit(value: Any) -> None:
+    json.dump(value, sys.stdout, indent=2, ensure_ascii=False, default=_plain)
+    sys.stdout.write("\n")
+
+
+def say(text: str = "", *, to_stderr: bool = False) -> None:
+    Console(highlight=False, soft_wrap=True, stderr=to_stderr).print(text, markup=False)
+
+
+def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: str) -> None:
+    """Rows as a table; where there are none, a sentence that says what to do next."""
+    if not rows:
+        return say(empty)
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        grid.add_column(column.replace("_", " "), overflow="fold")
+    for row in rows:
+        grid.add_row(*(_cell(row[column]) for column in columns))
+    Console(highlight=False).print(grid)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M")
+    if isinstance(value, (list, tuple)):
+        return " ".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -1,0 +1,108 @@
+"""`assent users`: people, their roles, one-time sign-in links, and forgetting them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from assent.app import Services
+from assent.cli import output
+from assent.cli.options import TENANT, AsJson, Config, Database, Tenant, run_beside, settings
+from assent.domain.access import Principal, Role
+from assent.domain.users import User
+from assent.store.paging import LARGEST_PAGE
+
+_COLUMNS = ["name", "role", "email", "id", "created_at", "disabled_at"]
+Name = Annotated[str, typer.Argument(help="The person's name, unique in the tenant.")]
+
+
+def commands() -> typer.Typer:
+    app = typer.Typer(no_args_is_help=True)
+    app.command()(create)
+    app.command("list")(list_users)
+    app.command("set-role")(set_role)
+    app.command()(disable)
+    app.command()(enable)
+    app.command("login-link")(login_link)
+    return app
+
+
+def create(
+    name: Name,
+    role: Annotated[Role, typer.Option(help="What they may do.")] = Role.REVIEWER,
+    email: Annotated[str | None, typer.Option(help="Where they are told about items.")] = None,
+    tenant: Tenant = TENANT,
+    config: Config = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add a person."""
+
+    async def use(services: Services, caller: Principal) -> User:
+        return await services.users.create(caller, name=name, role=role, email=email)
+
+    user = run_beside(database, config, tenant, use)
+    if as_json:
+        return output.emit(_row(user))
+    output.say(f"added {user.name} as {user.role}; sign them in with: assent users login-link {user.name}")
+
+
+def list_users(
+    tenant: Tenant = TENANT, config: Config = None, database: Database = None, as_json: AsJson = False
+) -> None:
+    """List the people of a tenant."""
+
+    async def use(services: Services, caller: Principal) -> list[User]:
+        return (await services.users.list(caller, limit=LARGEST_PAGE)).items
+
+    rows = [_row(user) for user in run_beside(database, config, tenant, use)]
+    if as_json:
+        return output.emit(rows)
+    output.table(rows, _COLUMNS, empty="Nobody yet. Add someone: assent users create NAME --role admin")
+
+
+def set_role(name: Name, role: Role, tenant: Tenant = TENANT, config: Config = None, database: Database = None) -> None:
+    """Change what a person may do, from their next request on."""
+    _change(name, tenant, config, database, role=role)
+    output.say(f"{name} is now {role}")
+
+
+def disable(name: Name, tenant: Tenant = TENANT, config: Config = None, database: Database = None) -> None:
+    """Sign a person out everywhere and refuse their keys."""
+    _change(name, tenant, config, database, disabled=True)
+    output.say(f"disabled {name}")
+
+
+def enable(name: Name, tenant: Tenant = TENANT, config: Config = None, database: Database = None) -> None:
+    """Let a disabled person sign in again."""
+    _change(name, tenant, config, database, disabled=False)
+    output.say(f"enabled {name}")
+
+
+def login_link(
+    name: Name,
+    url: Annotated[str | None, typer.Option(help="Where the server is reached, if not at its host and port.")] = None,
+    tenant: Tenant = TENANT,
+    config: Config = None,
+    database: Database = None,
+) -> None:
+    """Print a link that signs a person in once, within a quarter of an hour."""
+
+    async def use(services: Services, caller: Principal) -> str:
+        return await services.users.login_link(caller, name)
+
+    token = run_beside(database, config, tenant, use)
+    found = settings(config=config, database=database)
+    output.say(f"{(url or f'http://{found.host}:{found.port}').rstrip('/')}/login#{token}")
+
+
+def _change(name: str, tenant: str, config: Any, database: str | None, **change: Any) -> User:
+    async def use(services: Services, caller: Principal) -> User:
+        return await services.users.change(caller, name, **change)
+
+    return run_beside(database, config, tenant, use)
+
+
+def _row(user: User) -> dict[str, Any]:
+    return {column: getattr(user, column) for column in _COLUMNS} | {"role": user.role.value}

@@ -1,0 +1,42 @@
+"""LangChain's decision objects, which `hitl_request` holds in a list and `tool_approval` takes one by one."""
+
+from __future__ import annotations
+
+from assent.dialects.fields import Fields
+from assent.dialects.verdicts import said
+from assent.domain.canonical import Json
+from assent.domain.questions import Action, Verb, Verdict
+
+VERBS = {"approve": Verb.APPROVE, "edit": Verb.EDIT, "reject": Verb.REJECT, "respond": Verb.RESPOND}
+PARTS = {"key": "", "verb": "type", "args": "edited_action.args", "name": "edited_action.name"}
+"""Where a decision object keeps the parts of a verdict."""
+
+
+def write(action: Action, verdict: Verdict) -> Json:
+    match verdict.verb:
+        case Verb.EDIT:
+            name = action.name if verdict.name is None else verdict.name
+            return {"type": "edit", "edited_action": {"name": name, "args": verdict.args}}
+        case Verb.RESPOND:
+            return {"type": "respond", "message": verdict.message}
+        case Verb.REJECT:
+            reason = said(verdict)
+            return {"type": "reject"} if reason is None else {"type": "reject", "message": reason}
+        case _:
+            return {"type": "approve"}
+
+
+def read(key: str, decision: Fields, action: Action | None) -> Verdict | None:
+    """The verdict in one decision object. A message on an approval stays in it, for the rules to refuse: nobody would
+    read it."""
+    verb = decision.choice("type", VERBS)
+    message = decision.optional_text("message")
+    if verb == Verb.EDIT:
+        edited = decision.inside("edited_action")
+        asked = action.name if action else None
+        name = edited.text("name")
+        args = edited.object("args")
+        return Verdict(key, verb, args=args, name=None if name == asked else name, message=message or None)
+    if decision.get("edited_action") is not None:
+        decision.fault("edited_action", "has a place only with edit")
+    return None if verb is None else Verdict(key, verb, message=message or None)

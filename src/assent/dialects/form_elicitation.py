@@ -1,0 +1,79 @@
+"""A form: `{"kind": "form_elicitation", …}` with its schema, or any value raised with a `response_schema`.
+
+The first is answered as MCP does, `{"action": "accept", "content": …}`, and can be declined; the second takes the bare
+value that fits the schema, and has no way to say no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assent.dialects import elicitation, raw
+from assent.dialects.dialect import Decoded
+from assent.dialects.fields import Fields
+from assent.dialects.verdicts import ANY_VALUE, DECISION, RULES, Layout, pair, uniform
+from assent.domain import canonical
+from assent.domain.canonical import Json
+from assent.domain.questions import Action, Interrupt, ItemType, Question, Verb, Verdict, headline
+
+NAME = "form_elicitation"
+EXACT = False
+
+_BARE_RULES = {**RULES, Verb.ACCEPT: ANY_VALUE}
+_ANSWER = Layout("", lambda index: "", elicitation.PARTS)
+_BARE_ANSWER = Layout("", lambda index: "", {"args": "", "key": "", "verb": ""})
+
+
+def recognise(interrupt: Interrupt) -> Question | None:
+    if isinstance(interrupt.value, dict) and interrupt.value.get("kind") == NAME:
+        return _form(interrupt)
+    return None if interrupt.response_schema is None else _bare(interrupt)
+
+
+def encode(question: Question, verdicts: Sequence[Verdict], layout: Layout = DECISION) -> Json:
+    bare = _is_bare(question)
+    [(_, verdict)] = pair(question, verdicts, _BARE_RULES if bare else RULES, layout)
+    return verdict.args if bare else elicitation.write(verdict)
+
+
+def decode(question: Question, value: Json) -> Decoded:
+    if _is_bare(question):
+        given = (Verdict("0", Verb.ACCEPT, args=value),)
+        return Decoded(given, encode(question, given, _BARE_ANSWER))
+    fields = Fields(value)
+    verdict = elicitation.read("0", fields)
+    fields.refuse()
+    read = () if verdict is None else (verdict,)
+    return Decoded(read, encode(question, read, _ANSWER))
+
+
+def negative(question: Question, reason: str) -> tuple[Verdict, ...] | None:
+    return uniform(question, Verb.DECLINE)
+
+
+def feedback(question: Question, notes: str) -> None:
+    """None: a form is filled in or not."""
+
+
+def _is_bare(question: Question) -> bool:
+    value = question.interrupt.value if question.interrupt else None
+    return not (isinstance(value, dict) and value.get("kind") == NAME)
+
+
+def _form(interrupt: Interrupt) -> Question:
+    fields = Fields(interrupt.value)
+    message, schema = fields.text("message"), fields.object("schema")
+    if fields.problems:
+        return raw.question(interrupt, fields.problems)
+    allowed = tuple(elicitation.VERBS.values())
+    action = Action("0", NAME, {}, "{}", message, allowed, schema)
+    return Question(NAME, ItemType.FORM, headline(message, "Form"), message, (action,), (), interrupt)
+
+
+def _bare(interrupt: Interrupt) -> Question:
+    """The value is what the agent says about the form, so it is shown as the arguments."""
+    plain = raw.question(interrupt)
+    args_text = canonical.text(interrupt.value)
+    schema = interrupt.response_schema
+    action = Action("0", NAME, interrupt.value, args_text, plain.description, (Verb.ACCEPT,), schema)
+    return Question(NAME, ItemType.FORM, plain.title, plain.description, (action,), (), interrupt)

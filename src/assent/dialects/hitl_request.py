@@ -1,0 +1,93 @@
+"""LangChain's `HumanInTheLoopMiddleware` in its batched mode: one interrupt holds all gated calls of a model turn.
+
+The answers are matched by position. A wrong count, verb or shape is stored by LangGraph before the middleware looks at
+it and breaks the thread for good, so nothing but an exact answer is ever let through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assent.dialects import decisions, raw
+from assent.dialects.dialect import Decoded
+from assent.dialects.fields import Fields
+from assent.dialects.verdicts import DECISION, RULES, Layout, pair, uniform
+from assent.domain import canonical
+from assent.domain.canonical import Json
+from assent.domain.questions import Action, Interrupt, ItemType, Problem, Question, Verb, Verdict, headline
+
+NAME = "hitl_request"
+EXACT = True
+
+_ANSWER = Layout("decisions", lambda index: f"decisions[{index}]", decisions.PARTS)
+
+
+def recognise(interrupt: Interrupt) -> Question | None:
+    value = interrupt.value
+    if not isinstance(value, dict) or not ("action_requests" in value or "review_configs" in value):
+        return None
+    fields, remarks = Fields(value), list[Problem]()
+    requests, configs = fields.each("action_requests"), fields.each("review_configs")
+    actions = tuple(_action(index, request, configs, remarks) for index, request in enumerate(requests))
+    if fields.problems:
+        return raw.question(interrupt, fields.problems)
+    title = headline(", ".join(action.name for action in actions), "Request")
+    description = actions[0].description if len(actions) == 1 else None
+    return Question(NAME, ItemType.TOOL, title, description, actions, tuple(remarks), interrupt)
+
+
+def encode(question: Question, verdicts: Sequence[Verdict], layout: Layout = DECISION) -> Json:
+    return {"decisions": [decisions.write(*pairing) for pairing in pair(question, verdicts, RULES, layout)]}
+
+
+def decode(question: Question, value: Json) -> Decoded:
+    fields = Fields(value)
+    actions = dict(enumerate(question.actions))
+    found = fields.each("decisions")
+    verdicts = [decisions.read(str(index), each, actions.get(index)) for index, each in enumerate(found)]
+    fields.refuse()
+    read = tuple(verdict for verdict in verdicts if verdict is not None)
+    return Decoded(read, encode(question, read, _ANSWER))
+
+
+def negative(question: Question, reason: str) -> tuple[Verdict, ...] | None:
+    return uniform(question, Verb.REJECT, reason)
+
+
+def feedback(question: Question, notes: str) -> tuple[Verdict, ...] | None:
+    return uniform(question, Verb.REJECT, notes)
+
+
+def _action(index: int, request: Fields, configs: list[Fields], remarks: list[Problem]) -> Action:
+    name = request.text("name")
+    args = request.object("arguments" if "arguments" in request and "args" not in request else "args")
+    config = _config(index, name, configs)
+    if config is None:
+        request.fault("name", "no review config speaks of it")
+    return Action(
+        key=str(index),
+        name=name,
+        args=args,
+        args_text=canonical.text(args),
+        description=request.optional_text("description"),
+        allowed=_allowed(config, remarks) if config else (),
+        schema=config.object("args_schema") if config and config.get("args_schema") is not None else None,
+    )
+
+
+def _config(index: int, name: str, configs: list[Fields]) -> Fields | None:
+    """The review config at the same place if it speaks of this action, else the first that does."""
+    aligned = configs[index : index + 1]
+    return next((config for config in [*aligned, *configs] if config.get("action_name") == name), None)
+
+
+def _allowed(config: Fields, remarks: list[Problem]) -> tuple[Verb, ...]:
+    """The verbs that are allowed and known; a word of a later version is remarked on."""
+    path = canonical.join(config.path, "allowed_decisions")
+    words = config.list("allowed_decisions")
+    unknown = [word for word in words if not isinstance(word, str) or word not in decisions.VERBS]
+    remarks.extend(Problem(path, f"{canonical.text(word)[:80]} is not known here") for word in unknown)
+    verbs = tuple(verb for word, verb in decisions.VERBS.items() if word in words)
+    if not verbs:
+        config.fault("allowed_decisions", "allows nothing that is known here")
+    return verbs

@@ -1,0 +1,205 @@
+"""The Agent Inbox dialect: `interrupt(HumanInterrupt)`, a list of them, or the JSON text of either.
+
+The flags of `config` say which verbs are allowed. What comes back is always a list with one `HumanResponse` per
+request, so `interrupt(request)[0]["type"]` works; `accept` carries the action request exactly as it was asked.
+"""
+
+from collections.abc import Sequence
+from typing import (
+    Any,
+    Literal,
+    NotRequired,  # pydantic refuses typing.TypedDict before Python 3.12
+)
+
+from typing_extensions import TypedDict
+
+from assent.dialects import raw
+from assent.dialects.dialect import Decoded
+from assent.dialects.fields import Fields, entries, kind
+from assent.dialects.verdicts import DECISION, RULES, Layout, pair, uniform
+from assent.domain import canonical
+from assent.domain.canonical import Json
+from assent.domain.questions import (
+    Action,
+    Interrupt,
+    InvalidDecision,
+    ItemType,
+    Problem,
+    Question,
+    Verb,
+    Verdict,
+    headline,
+)
+
+NAME = "human_interrupt"
+EXACT = False
+
+
+class HumanInterruptConfig(TypedDict):
+    """What the person may do with the request."""
+
+    allow_ignore: bool
+    allow_respond: bool
+    allow_edit: bool
+    allow_accept: bool
+
+
+class ActionRequest(TypedDict):
+    """What the agent wants to do. `action` is the title of the item."""
+
+    action: str
+    args: dict[str, Any]
+
+
+class HumanInterrupt(TypedDict):
+    """The value to pass to `interrupt()`. `description` is markdown."""
+
+    action_request: ActionRequest
+    config: HumanInterruptConfig
+    description: NotRequired[str | None]
+
+
+class HumanResponse(TypedDict):
+    """What `interrupt()` returns, in a list: `args` is the request (accept, edit), a text (response) or null (ignore)."""
+
+    type: Literal["accept", "ignore", "response", "edit"]
+    args: None | str | ActionRequest
+
+
+_FLAGS = {
+    "allow_accept": Verb.APPROVE,
+    "allow_edit": Verb.EDIT,
+    "allow_respond": Verb.RESPOND,
+    "allow_ignore": Verb.IGNORE,
+}
+_TYPES = {"accept": Verb.APPROVE, "edit": Verb.EDIT, "response": Verb.RESPOND, "ignore": Verb.IGNORE}
+_ANSWER = Layout("", lambda index: f"[{index}]", {"key": "", "verb": "type", "args": "args.args", "message": "args"})
+
+
+def recognise(interrupt: Interrupt) -> Question | None:
+    try:
+        value = _unwrapped(interrupt.value)
+    except canonical.JsonError as error:
+        return raw.question(interrupt, [Problem(error.path, error.reason)])
+    requests = value if isinstance(value, list) else [value]
+    if not any(map(_is_meant, requests)):
+        return None
+    problems: list[Problem] = []
+    remarks: list[Problem] = []
+    found = entries(value, "", problems) if isinstance(value, list) else [Fields(value, "", problems)]
+    actions = tuple(_action(str(index), request, remarks) for index, request in enumerate(found))
+    if problems:
+        return raw.question(interrupt, problems)
+    title = headline(", ".join(action.name for action in actions), "Request")
+    description = actions[0].description if len(actions) == 1 else None
+    return Question(NAME, ItemType.TOOL, title, description, actions, tuple(remarks), interrupt)
+
+
+def encode(question: Question, verdicts: Sequence[Verdict], layout: Layout = DECISION) -> Json:
+    assert question.interrupt is not None  # noqa: S101 - recognise sets it
+    value = _unwrapped(question.interrupt.value)
+    requests = value if isinstance(value, list) else [value]
+    chosen = pair(question, verdicts, RULES, layout)
+    return [_response(request["action_request"], *pairing) for request, pairing in zip(requests, chosen, strict=True)]
+
+
+def decode(question: Question, value: Json) -> Decoded:
+    if not isinstance(value, list):
+        raise InvalidDecision([Problem("", f"must be a list with one response per request, not {kind(value)}")])
+    problems: list[Problem] = []
+    responses = entries(value, "", problems)
+    verdicts = tuple(_verdict(str(index), response, question) for index, response in enumerate(responses))
+    if problems:
+        raise InvalidDecision(problems)
+    found = tuple(verdict for verdict in verdicts if verdict is not None)
+    return Decoded(found, encode(question, found, _ANSWER))
+
+
+def negative(question: Question, reason: str) -> tuple[Verdict, ...] | None:
+    """`ignore`, which has no room for the reason."""
+    return uniform(question, Verb.IGNORE)
+
+
+def feedback(question: Question, notes: str) -> tuple[Verdict, ...] | None:
+    return uniform(question, Verb.RESPOND, notes)
+
+
+def _unwrapped(value: Json) -> Json:
+    """The requests inside a JSON text; any other value as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") and "action_request" in value:
+        return canonical.parse(value)
+    return value
+
+
+def _is_meant(request: Json) -> bool:
+    if not isinstance(request, dict):
+        return False
+    config = request.get("config")
+    return "action_request" in request or (isinstance(config, dict) and any(flag in config for flag in _FLAGS))
+
+
+def _action(key: str, request: Fields, remarks: list[Problem]) -> Action:
+    asked = request.inside("action_request")
+    args = asked.object("args")
+    return Action(
+        key=key,
+        name=asked.text("action"),
+        args=args,
+        args_text=canonical.text(args),
+        description=request.optional_text("description"),
+        allowed=_allowed(request.inside("config"), remarks),
+    )
+
+
+def _allowed(config: Fields, remarks: list[Problem]) -> tuple[Verb, ...]:
+    """The verbs whose flag is true. A missing flag allows nothing; a config without any flag is no config."""
+    missing = [flag for flag in _FLAGS if config.get(flag) is None]
+    for flag in missing:
+        if len(missing) == len(_FLAGS):
+            config.fault(flag, "is missing")
+        else:
+            remarks.append(Problem(canonical.join(config.path, flag), "is missing and taken as false"))
+    return tuple(verb for flag, verb in _FLAGS.items() if flag not in missing and config.flag(flag))
+
+
+def _response(request: Json, action: Action, verdict: Verdict) -> Json:
+    match verdict.verb:
+        case Verb.APPROVE:
+            return {"type": "accept", "args": request}
+        case Verb.EDIT:
+            name = action.name if verdict.name is None else verdict.name
+            return {"type": "edit", "args": {**request, "action": name, "args": verdict.args}}
+        case Verb.RESPOND:
+            return {"type": "response", "args": verdict.message}
+        case _:
+            return {"type": "ignore", "args": None}
+
+
+def _verdict(key: str, response: Fields, question: Question) -> Verdict | None:
+    verb = response.choice("type", _TYPES)
+    action = next((action for action in question.actions if action.key == key), None)
+    if action is None:  # one response too many: named by the rules, as an unknown key
+        return Verdict(key, verb or Verb.IGNORE)
+    match verb:
+        case Verb.APPROVE:
+            return _accepted(response, action)
+        case Verb.EDIT:
+            edited = response.inside("args")
+            name = edited.optional_text("action")  # left out, it is the one that was asked
+            return Verdict(key, verb, args=edited.object("args"), name=None if name == action.name else name)
+        case Verb.RESPOND:
+            return Verdict(key, verb, message=response.text("args"))
+        case Verb.IGNORE:
+            if response.get("args") is not None:
+                response.fault("args", "must be null when you ignore")
+            return Verdict(key, verb)
+    return None
+
+
+def _accepted(response: Fields, action: Action) -> Verdict:
+    """Stock clients send null or the request itself; anything else would be an edit in disguise."""
+    if response.get("args") is not None:
+        echoed = response.inside("args")
+        if echoed.text("action") != action.name or not canonical.same(echoed.object("args"), action.args):
+            response.fault("args", "must be the request as it was asked; to change it, edit")
+    return Verdict(action.key, Verb.APPROVE)

@@ -1,0 +1,159 @@
+"""What every decision must satisfy before a dialect writes it down for the agent.
+
+Exactly one verdict per action, only verbs that the action allows, exactly the fields that the verb has a place for (a
+text that would get lost is refused, not dropped), JSON throughout, and edited arguments that fit their schema. The
+same rules judge a decision made in the inbox and an answer that came from elsewhere; only the names of the fields
+differ, which is what a `Layout` is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from assent.domain import canonical, schemas
+from assent.domain.questions import Action, InvalidDecision, Problem, Question, Verb, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Which fields a verb needs and which it may have besides; `either` asks for exactly one of two."""
+
+    needs: frozenset[str] = frozenset()
+    takes: frozenset[str] = frozenset()
+    either: frozenset[str] = frozenset()
+    any_json: bool = False  # args may be something other than an object
+
+
+_ARGS, _MESSAGE, _NAME = frozenset({"args"}), frozenset({"message"}), frozenset({"name"})
+
+RULES: Mapping[Verb, Rule] = {
+    Verb.APPROVE: Rule(),
+    Verb.EDIT: Rule(needs=_ARGS, takes=_NAME),
+    Verb.REJECT: Rule(takes=_MESSAGE),
+    Verb.RESPOND: Rule(needs=_MESSAGE),
+    Verb.IGNORE: Rule(),
+    Verb.ACCEPT: Rule(needs=_ARGS),
+    Verb.DECLINE: Rule(),
+    Verb.CANCEL: Rule(),
+}
+EDIT_SAME_TOOL = Rule(needs=_ARGS)
+REASON_NEEDED = Rule(needs=_MESSAGE)
+TEXT_OR_JSON = Rule(either=_MESSAGE | _ARGS, any_json=True)
+ANY_VALUE = Rule(needs=_ARGS, any_json=True)
+NOTHING = Rule()
+
+
+def _entry(index: int) -> str:
+    return f"actions[{index}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the parts of a verdict stand in what the caller sent: a decision, or a dialect's own payload."""
+
+    whole: str = "actions"
+    entry: Callable[[int], str] = _entry
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def spot(self, index: int, part: str) -> str:
+        name, entry = self.names.get(part, part), self.entry(index)
+        return f"{entry}.{name}" if entry and name else entry or name
+
+
+DECISION = Layout()
+
+
+def pair(
+    question: Question, verdicts: Sequence[Verdict], rules: Mapping[Verb, Rule] = RULES, layout: Layout = DECISION
+) -> list[tuple[Action, Verdict]]:
+    """Every action with its verdict, in the order in which they were asked, or `InvalidDecision`."""
+    problems: list[Problem] = []
+    actions = {action.key: action for action in question.actions}
+    chosen: dict[str, Verdict] = {}
+    for index, verdict in enumerate(verdicts):
+        if verdict.key not in actions:
+            problems.append(Problem(layout.spot(index, "key"), f"nothing is asked under {verdict.key!r}"))
+        elif verdict.key in chosen:
+            problems.append(Problem(layout.spot(index, "key"), f"{verdict.key!r} is decided twice"))
+        else:
+            chosen[verdict.key] = verdict
+            problems.extend(_faults(actions[verdict.key], verdict, rules, lambda part, at=index: layout.spot(at, part)))
+    problems.extend(Problem(layout.whole, f"nothing is decided for {key!r}") for key in actions if key not in chosen)
+    if problems:
+        raise InvalidDecision(problems)
+    return [(action, chosen[key]) for key, action in actions.items()]
+
+
+def uniform(question: Question, verb: Verb, message: str | None = None) -> tuple[Verdict, ...] | None:
+    """The same verdict on every action, or None where one of them does not allow it."""
+    if not question.actions or not all(verb in action.allowed for action in question.actions):
+        return None
+    return tuple(Verdict(action.key, verb, message=message) for action in question.actions)
+
+
+def said(verdict: Verdict) -> str | None:
+    """The message, if it says anything."""
+    return verdict.message if verdict.message and verdict.message.strip() else None
+
+
+def stringified(question: Question, verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """Edits as the first Agent Inbox sent them: every argument that was changed is a text, whatever it was before."""
+    actions = {action.key: action for action in question.actions}
+    return tuple(_stringify(actions.get(verdict.key), verdict) for verdict in verdicts)
+
+
+def _stringify(action: Action | None, verdict: Verdict) -> Verdict:
+    if action is None or verdict.verb != Verb.EDIT or not isinstance(verdict.args, dict):
+        return verdict
+    before = action.args if isinstance(action.args, dict) else {}
+    args = {
+        name: value if name in before and canonical.same(before[name], value) else _as_text(value)
+        for name, value in verdict.args.items()
+    }
+    return Verdict(verdict.key, verdict.verb, args, verdict.name, verdict.message)
+
+
+def _as_text(value: canonical.Json) -> str:
+    return value if isinstance(value, str) else canonical.text(value)
+
+
+def _given(action: Action, verdict: Verdict) -> frozenset[str]:
+    parts = {
+        "args": verdict.args is not None,
+        "name": verdict.name is not None and verdict.name != action.name,
+        "message": verdict.message is not None and said(verdict) is not None,
+    }
+    return frozenset(part for part, there in parts.items() if there)
+
+
+def _faults(
+    action: Action, verdict: Verdict, rules: Mapping[Verb, Rule], spot: Callable[[str], str]
+) -> Iterator[Problem]:
+    if verdict.verb not in action.allowed:
+        allowed = ", ".join(action.allowed) or "nothing"
+        yield Problem(spot("verb"), f"{verdict.verb} is not allowed here, only {allowed}")
+        return
+    rule, given = rules[verdict.verb], _given(action, verdict)
+    for part in sorted(rule.needs - given):
+        yield Problem(spot(part), f"is needed to {verdict.verb}")
+    for part in sorted(given - rule.needs - rule.takes - rule.either):
+        yield Problem(spot(part), f"has no place when you {verdict.verb}")
+    if rule.either and len(rule.either & given) != 1:
+        yield Problem(spot("message"), f"exactly one of {', '.join(sorted(rule.either))} is needed")
+    if "args" in given:
+        schema = None if "name" in given else action.schema  # the schema speaks of the tool that was asked about
+        yield from _args_faults(verdict.args, schema, spot("args"), any_json=rule.any_json)
+
+
+def _args_faults(args: canonical.Json, schema: canonical.Json, path: str, *, any_json: bool) -> Iterator[Problem]:
+    if not any_json and not isinstance(args, dict):
+        yield Problem(path, "must be an object")
+        return
+    try:
+        canonical.text(args)
+    except canonical.NotJson as error:
+        yield Problem(f"{path}.{error.path}".rstrip("."), error.reason)
+        return
+    if schema is not None:
+        yield from schemas.problems(schema, args, path)

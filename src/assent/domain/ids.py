@@ -1,0 +1,21 @@
+"""Ids and secrets: time-ordered ids for rows, 256-bit tokens for credentials, which are stored only as their hash."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+
+import uuid_utils
+
+
+def new_id() -> str:
+    """A UUIDv7: sorts by the time it was made."""
+    return str(uuid_utils.uuid7())
+
+
+def new_token(prefix: str) -> str:
+    return f"{prefix}_{secrets.token_urlsafe(32)}"
+
+
+def token_hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

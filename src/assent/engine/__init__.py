@@ -1,0 +1,1 @@
+"""Runs graphs: loading them, executing their runs, keeping their checkpoints."""

@@ -1,0 +1,152 @@
+"""Every error Assent raises on purpose, drawn once.
+
+A class carries a stable `code`, the HTTP `status` it becomes and a `hint` that says what to do next; its message is
+its docstring unless the raiser knows better. Surfaces translate (REST problem+json, `{"detail"}` on LangGraph routes,
+one CLI line and an exit code); nobody below a surface knows about HTTP responses.
+
+    AssentError                       internal_error        500
+    ├── ConfigError                   invalid_config        500   a setting or file stops the start
+    │   └── UnsafeStart               unsafe_start          500   serving like this would leave the door open
+    ├── Invalid                       invalid_request       422   the request cannot be understood
+    │   └── InvalidJson               invalid_json          422
+    ├── Unauthenticated               unauthenticated       401
+    ├── Forbidden                     not_allowed           403
+    │   └── OriginRefused             origin_refused        403   a browser page from elsewhere
+    ├── HostRefused                   host_refused          421   the Host header names another server
+    ├── NotFound                      not_found             404   also whatever belongs to another tenant
+    ├── Conflict                      conflict              409
+    │   └── AlreadyExists             already_exists        409
+    ├── TooLarge                      too_large             413
+    ├── AuditBroken                   audit_broken          500   the event chain does not verify
+    └── Unavailable                   unavailable           503   try again after `retry_after` seconds
+        ├── StoreBusy                 store_busy            503
+        └── StorageFull               storage_full          507
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class AssentError(Exception):
+    """Something went wrong inside Assent."""
+
+    code: ClassVar[str] = "internal_error"
+    status: ClassVar[int] = 500
+    hint: str | None = None
+
+    def __init__(self, message: str | None = None, *, hint: str | None = None, **extra: Any) -> None:
+        self.message = message or (type(self).__doc__ or "").partition("\n")[0]
+        self.hint = hint or self.hint
+        self.extra = extra
+        super().__init__(self.message)
+
+
+class ConfigError(AssentError):
+    """The configuration is not valid."""
+
+    code = "invalid_config"
+
+
+class UnsafeStart(ConfigError):
+    """Refused to start: anyone who can reach this address could use the server."""
+
+    code = "unsafe_start"
+
+
+class Invalid(AssentError):
+    """The request is not valid."""
+
+    code = "invalid_request"
+    status = 422
+
+
+class InvalidJson(Invalid):
+    """The body is not JSON that can be read exactly."""
+
+    code = "invalid_json"
+
+
+class Unauthenticated(AssentError):
+    """No valid credential came with the request."""
+
+    code = "unauthenticated"
+    status = 401
+    hint = "send an API key as x-api-key or as a bearer token, or sign in"
+
+
+class Forbidden(AssentError):
+    """The caller is known but may not do this."""
+
+    code = "not_allowed"
+    status = 403
+
+
+class OriginRefused(Forbidden):
+    """The request comes from a web page of another origin."""
+
+    code = "origin_refused"
+    hint = "name the origin in cors_origins if that page is yours"
+
+
+class HostRefused(AssentError):
+    """The Host header names a host that this server does not answer for."""
+
+    code = "host_refused"
+    status = 421
+    hint = "name the host in allowed_hosts"
+
+
+class NotFound(AssentError):
+    """There is nothing here by that id."""
+
+    code = "not_found"
+    status = 404
+
+
+class Conflict(AssentError):
+    """The current state does not allow this."""
+
+    code = "conflict"
+    status = 409
+
+
+class AlreadyExists(Conflict):
+    """Something by that name is there already."""
+
+    code = "already_exists"
+
+
+class TooLarge(AssentError):
+    """The request body is larger than this server accepts."""
+
+    code = "too_large"
+    status = 413
+
+
+class AuditBroken(AssentError):
+    """The event chain does not verify: rows were changed, removed or reordered."""
+
+    code = "audit_broken"
+
+
+class Unavailable(AssentError):
+    """The service cannot answer right now; nothing was changed."""
+
+    code = "unavailable"
+    status = 503
+    retry_after: ClassVar[int] = 1
+
+
+class StoreBusy(Unavailable):
+    """The database did not answer in time; nothing was changed."""
+
+    code = "store_busy"
+
+
+class StorageFull(Unavailable):
+    """The database has no room left; nothing was changed."""
+
+    code = "storage_full"
+    status = 507
+    retry_after = 30

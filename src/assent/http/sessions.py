@@ -1,0 +1,26 @@
+"""The browser's session: the cookie that carries it and the credentials that open one."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from assent.domain.access import Principal
+from assent.domain.keys import PREFIX
+from assent.http.authentication import SESSION_COOKIE
+from assent.services.access import Access
+
+
+async def sign_in(access: Access, request: Request, response: Response, credential: str) -> Principal:
+    """Opens a session by a login link's token or a reviewer's key and puts its cookie on the response."""
+    by_key = credential.startswith(f"{PREFIX}_")
+    principal, token = await (access.sign_in_by_key(credential) if by_key else access.sign_in_by_link(credential))
+    secure = request.url.scheme == "https"
+    response.set_cookie(SESSION_COOKIE, token, httponly=True, samesite="lax", secure=secure, path="/")
+    return principal
+
+
+async def sign_out(access: Access, request: Request, response: Response) -> None:
+    if token := request.cookies.get(SESSION_COOKIE):
+        await access.sign_out(token)
+    response.delete_cookie(SESSION_COOKIE, path="/")

@@ -1,0 +1,135 @@
+"""The timeline from outside: search it, check it, export it, erase payloads from it, keep it within its retention."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from assent.domain.access import Principal, Scope
+from assent.domain.timeline import Break, ChainCheck, Event, Head, as_export, from_export
+from assent.errors import Invalid
+from assent.ports import Store
+from assent.store import events
+from assent.store.events import Entry
+from assent.store.paging import Page
+from assent.store.transaction import Tx
+
+_CHUNK = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a check of one tenant's chain found."""
+
+    tenant: str
+    head: Head
+    breaks: list[Break]
+
+
+class Audit:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def search(
+        self,
+        caller: Principal,
+        *,
+        subject: str | None = None,
+        kind: str | None = None,
+        actor: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[Entry]:
+        caller.require(Scope.AUDIT_READ)
+        return await self._store.read(
+            caller.tenant, events.search, subject=subject, kind=kind, actor=actor, limit=limit, cursor=cursor
+        )
+
+    async def verify(self, caller: Principal, *, anchor: Head | None = None) -> Verdict:
+        """Walks the caller's whole chain; `anchor` is a head exported earlier that it must still contain."""
+        caller.require(Scope.AUDIT_READ)
+        check, stored = ChainCheck(anchor), None
+        async for chunk, head in self._chain(caller.tenant):
+            stored = head
+            for event, payload in chunk:
+                check.feed(event, payload)
+        return Verdict(caller.tenant, check.head, check.finish(stored))
+
+    async def export(self, caller: Principal) -> AsyncIterator[str]:
+        """The chain as JSON lines, the head last: everything an auditor needs, without the database."""
+        caller.require(Scope.AUDIT_READ)
+        stored: Head | None = None
+        async for chunk, head in self._chain(caller.tenant):
+            stored = head
+            for event, payload in chunk:
+                yield json.dumps(as_export(event, payload), ensure_ascii=False)
+        end = stored or Head()
+        yield json.dumps({"head": {"tenant": caller.tenant, "seq": end.seq, "hash": end.hash}})
+
+    async def erase(self, caller: Principal, subject: str) -> int:
+        """Erases the payloads of every event about or by `subject`; the events themselves stay."""
+        caller.require(Scope.ADMIN)
+        return await self._store.write(caller.tenant, _erase, caller, subject)
+
+    async def tenants(self) -> list[str]:
+        return await self._store.read(None, events.tenants)
+
+    async def expire_payloads(self, system: Principal, older_than: timedelta) -> int:
+        return await self._store.write(system.tenant, _expire, system, older_than)
+
+    async def _chain(self, tenant: str) -> AsyncIterator[tuple[list[Entry], Head | None]]:
+        """The chain in order, each chunk with its snapshot's head. The last chunk is empty: its head is the end."""
+        after = 0
+        while True:
+            chunk, head = await self._store.read(tenant, _chunk, after)
+            yield chunk, head
+            if not chunk:
+                return
+            after = chunk[-1][0].seq
+
+
+def verify_export(lines: Iterable[str]) -> Verdict:
+    """Checks an exported chain offline."""
+    check, head, tenant = ChainCheck(), None, ""
+    for number, line in enumerate(lines, 1):
+        record = _parse(line, number)
+        if "head" in record:
+            head, tenant = Head(record["head"]["seq"], record["head"]["hash"]), record["head"]["tenant"]
+        else:
+            check.feed(*_entry(record, number))
+    if head is None:
+        raise Invalid("the export has no head: it is cut off, or not an export")
+    return Verdict(tenant, check.head, check.finish(head))
+
+
+def _parse(line: str, number: int) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        record = None
+    if not isinstance(record, dict):
+        raise Invalid(f"line {number} of the export is not a JSON object")
+    return record
+
+
+def _entry(record: dict[str, Any], number: int) -> tuple[Event, str | None]:
+    try:
+        return from_export(record)
+    except (KeyError, TypeError, ValueError):
+        raise Invalid(f"line {number} of the export is not an event") from None
+
+
+def _chunk(tx: Tx, after: int) -> tuple[list[Entry], Head | None]:
+    return events.entries(tx, after=after, limit=_CHUNK), events.head(tx)
+
+
+def _erase(tx: Tx, caller: Principal, subject: str) -> int:
+    return events.erase(tx, caller, events.erasable(tx, subject=subject), reason=f"erasure of {subject}")
+
+
+def _expire(tx: Tx, system: Principal, older_than: timedelta) -> int:
+    found = events.erasable(tx, before=tx.now() - older_than)
+    return events.erase(tx, system, found, reason=f"retention of {older_than.days} days")

@@ -1,0 +1,117 @@
+"""The timeline's rows. Append last in a function: it locks the tenant's chain head until the transaction ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, Select, bindparam, delete, select, update
+
+from assent.domain import canonical
+from assent.domain.access import Principal
+from assent.domain.timeline import ERASED, GENESIS, Event, Head, follow, ranges
+from assent.store.paging import Keyset, Page
+from assent.store.tables import TENANT, event_heads, event_payloads, events
+from assent.store.transaction import Tx
+
+Entry = tuple[Event, str | None]
+"""An event with its payload's canonical text, or None where that was erased."""
+
+_HEAD = select(event_heads.c.seq, event_heads.c.hash).where(event_heads.c.tenant_id == TENANT)
+_LOCK_HEAD = _HEAD.with_for_update()
+_MOVE_HEAD = (
+    update(event_heads)
+    .where(event_heads.c.tenant_id == TENANT)
+    .values(seq=bindparam("new_seq"), hash=bindparam("new_hash"))
+)
+_ENTRIES = (
+    select(events, event_payloads.c.payload)
+    .outerjoin(
+        event_payloads, (event_payloads.c.tenant_id == events.c.tenant_id) & (event_payloads.c.seq == events.c.seq)
+    )
+    .where(events.c.tenant_id == TENANT)
+)
+_FROM = _ENTRIES.where(events.c.seq > bindparam("after")).order_by(events.c.seq).limit(bindparam("limit"))
+_TENANTS = select(event_heads.c.tenant_id).order_by(event_heads.c.tenant_id)
+_DELETE_PAYLOAD = delete(event_payloads).where(
+    event_payloads.c.tenant_id == TENANT, event_payloads.c.seq == bindparam("gone")
+)
+_BY_SEQ = Keyset((events.c.seq,), descending=True)
+
+
+def append(tx: Tx, actor: Principal | str, kind: str, subject: str, payload: dict[str, Any] | None = None) -> Event:
+    """Adds one event to the chain in the caller's transaction: what it tells and the telling commit together."""
+    name = actor if isinstance(actor, str) else actor.actor
+    text = canonical.text(payload or {})
+    event = follow(
+        _locked_head(tx), tenant=tx.tenant, at=tx.now(), kind=kind, actor=name, subject=subject, payload=text
+    )
+    tx.insert(events, **_columns(event))
+    tx.insert(event_payloads, seq=event.seq, payload=text)
+    tx.change(_MOVE_HEAD, new_seq=event.seq, new_hash=event.hash)
+    return event
+
+
+def head(tx: Tx) -> Head | None:
+    row = tx.first(_HEAD)
+    return row and Head(row.seq, row.hash)
+
+
+def entries(tx: Tx, *, after: int, limit: int) -> list[Entry]:
+    """The chain in order, oldest first, for checking and exporting."""
+    return [_entry(row) for row in tx.all(_FROM, after=after, limit=limit)]
+
+
+def search(
+    tx: Tx, *, subject: str | None, kind: str | None, actor: str | None, limit: int, cursor: str | None
+) -> Page[Entry]:
+    """The newest first, narrowed where asked."""
+    wanted = {events.c.subject: subject, events.c.kind: kind, events.c.actor: actor}
+    statement: Select[Any] = _ENTRIES
+    for column, value in wanted.items():
+        statement = statement if value is None else statement.where(column == value)
+    return _BY_SEQ.page(tx, statement, _entry, limit=limit, cursor=cursor)
+
+
+def tenants(tx: Tx) -> list[str]:
+    """Every tenant that has a timeline. Needs a transaction across tenants."""
+    return [row.tenant_id for row in tx.all(_TENANTS)]
+
+
+def erasable(tx: Tx, *, subject: str | None = None, before: datetime | None = None) -> list[int]:
+    """Events whose payload is still there and may be erased; what tells of an erasure may not."""
+    statement = _ENTRIES.where(event_payloads.c.seq.is_not(None), events.c.kind != ERASED)
+    if subject is not None:
+        statement = statement.where((events.c.subject == subject) | (events.c.actor == subject))
+    if before is not None:
+        statement = statement.where(events.c.at < before)
+    return [row.seq for row in tx.all(statement.with_only_columns(events.c.seq))]
+
+
+def erase(tx: Tx, actor: Principal | str, seqs: Iterable[int], *, reason: str) -> int:
+    """Deletes these payloads and records that it did. The chain still verifies: it holds only their hashes."""
+    gone = list(seqs)
+    for seq in gone:
+        tx.change(_DELETE_PAYLOAD, gone=seq)
+    if gone:
+        append(tx, actor, ERASED, "events", {"seqs": ranges(gone), "reason": reason})
+    return len(gone)
+
+
+def _locked_head(tx: Tx) -> Head:
+    row = tx.first(_LOCK_HEAD)
+    if row is None:
+        tx.insert_new(event_heads, seq=0, hash=GENESIS)
+        row = tx.first(_LOCK_HEAD)
+    assert row is not None
+    return Head(row.seq, row.hash)
+
+
+def _columns(event: Event) -> dict[str, Any]:
+    return {name: getattr(event, name) for name in Event.__slots__ if name != "tenant"}
+
+
+def _entry(row: Row[Any]) -> Entry:
+    fields = {name: getattr(row, name) for name in Event.__slots__ if name != "tenant"}
+    return Event(tenant=row.tenant_id, **fields), row.payload

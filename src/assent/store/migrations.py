@@ -1,0 +1,92 @@
+"""Brings a database up to the newest schema: at start, and by `assent db upgrade`.
+
+Revisions are numbered files under `revisions/`, so the newest is known without importing Alembic, which is slow to
+import and needed only where there is something to do.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection, NullPool, create_engine, inspect, make_url, text
+
+from assent.errors import ConfigError
+
+_REVISIONS = Path(__file__).parent / "revisions"
+_UPGRADE_LOCK = 0x617373656E74  # "assent": one process upgrades, the others wait and find it done
+
+log = logging.getLogger(__name__)
+
+
+def newest() -> str:
+    return max(path.name[:4] for path in _REVISIONS.glob("versions/[0-9]*.py"))
+
+
+def current(url: str) -> str | None:
+    with _connection(url) as connection:
+        return _current(connection)
+
+
+def upgrade(url: str) -> str:
+    """Upgrades where needed, under a lock, in one transaction. Returns the revision in force."""
+    with _connection(url) as connection:
+        found = _current(connection)
+        if found == newest():
+            return found
+        with _exclusive(connection):
+            found = _current(connection)
+            if found is not None and found > newest():
+                raise ConfigError(f"the database has revision {found}, newer than this Assent knows ({newest()})")
+            if found != newest():
+                _run_alembic(connection)
+                log.info("database upgraded", extra={"from": found, "to": newest()})
+    return newest()
+
+
+def _current(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    revision: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return revision
+
+
+@contextmanager
+def _connection(url: str) -> Iterator[Connection]:
+    target = make_url(url)
+    if target.get_backend_name() == "postgresql":
+        target = target.set(drivername="postgresql+psycopg")
+    elif target.database not in (None, "", ":memory:"):
+        Path(target.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(target, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        yield connection
+
+
+@contextmanager
+def _exclusive(connection: Connection) -> Iterator[None]:
+    """One transaction that no other upgrade can be inside of at the same time. DDL is transactional on both."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        connection.exec_driver_sql("BEGIN")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_UPGRADE_LOCK})")
+    try:
+        yield
+    except BaseException:
+        connection.exec_driver_sql("ROLLBACK")
+        raise
+    connection.exec_driver_sql("COMMIT")
+
+
+def _run_alembic(connection: Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_REVISIONS))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

@@ -1,0 +1,116 @@
+"""The Postgres executor: every function runs in a transaction of its own on a pooled psycopg 3 connection.
+
+A function is run again when Postgres asks for it (deadlock, serialization) or when a pooled connection turns out to be
+dead *before* the commit was sent. Once the commit is on its way its outcome may be unknown, so it is never repeated:
+the caller gets 503 and finds out by reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import Connection, make_url, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from assent.errors import Invalid
+from assent.store import faults, jsontext
+from assent.store.transaction import Tx
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_ATTEMPTS = 5
+_NOW = text("SELECT clock_timestamp()")
+
+
+class PostgresStore:
+    def __init__(self, url: str, *, connections: int = 10) -> None:
+        self.url = url
+        self.clock_offset = timedelta()
+        self._connections = connections
+
+    async def open(self) -> None:
+        self.engine = _engine(self.url, self._connections)
+
+    async def close(self) -> None:
+        await self.engine.dispose()
+
+    async def write(
+        self, tenant: str | None, function: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        for attempt in range(1, _ATTEMPTS + 1):
+            transaction = _Transaction(self.engine)
+            try:
+                async with transaction as connection:
+                    return await connection.run_sync(self._call, tenant, lambda tx: function(tx, *args, **kwargs))
+            except DBAPIError as error:
+                if attempt == _ATTEMPTS or not transaction.may_repeat(error):
+                    raise faults.translate(error) or error from error
+        raise AssertionError("unreachable")
+
+    async def read(
+        self, tenant: str | None, function: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                async with self._snapshot() as connection:
+                    return await connection.run_sync(self._call, tenant, lambda tx: function(tx, *args, **kwargs))
+            except DBAPIError as error:
+                if attempt == _ATTEMPTS or not error.connection_invalidated:
+                    raise faults.translate(error) or error from error
+        raise AssertionError("unreachable")
+
+    async def backup(self, target: str) -> None:
+        raise Invalid(
+            "a Postgres database is backed up with pg_dump", hint=f"pg_dump --format=custom --file={target} …"
+        )
+
+    @asynccontextmanager
+    async def _snapshot(self) -> AsyncIterator[AsyncConnection]:
+        async with self.engine.connect() as connection:
+            yield await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+    def _call(self, connection: Connection, tenant: str | None, function: Callable[[Tx], T]) -> T:
+        return function(Tx(connection, tenant, self._clock))
+
+    def _clock(self, connection: Connection) -> datetime:
+        now: datetime = connection.execute(_NOW).scalar_one()
+        return now.astimezone(UTC) + self.clock_offset
+
+
+class _Transaction:
+    """`engine.begin()` that remembers whether the commit was sent, which decides whether a retry is safe."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+        self._committing = False
+
+    async def __aenter__(self) -> AsyncConnection:
+        self._connection = await self._engine.connect()
+        return self._connection
+
+    async def __aexit__(self, kind: Any, error: Any, trace: Any) -> None:
+        try:
+            if error is None:
+                self._committing = True
+                await self._connection.commit()
+        finally:
+            await self._connection.close()
+
+    def may_repeat(self, error: DBAPIError) -> bool:
+        return faults.is_retryable(error) or (error.connection_invalidated and not self._committing)
+
+
+def _engine(url: str, connections: int) -> AsyncEngine:
+    return create_async_engine(
+        make_url(url).set(drivername="postgresql+psycopg"),
+        pool_size=connections,
+        max_overflow=connections,
+        connect_args={"options": "-c timezone=UTC -c lock_timeout=10s"},
+        json_serializer=jsontext.dump,
+        json_deserializer=jsontext.load,
+    )

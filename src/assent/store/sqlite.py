@@ -1,0 +1,258 @@
+"""The SQLite executor: one writer thread that commits in groups, and reader threads with snapshots of their own.
+
+Everything queued while the last commit was under way runs in one transaction, a savepoint each, and becomes durable
+by one fsync. A caller hears back only after that commit. When the group's commit fails, or SQLite rolled the whole
+transaction back behind a function, every function of the group is run again, alone: functions are re-runnable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import Connection, Engine, NullPool, create_engine, event, make_url
+from sqlalchemy.exc import DBAPIError
+
+from assent.errors import Unavailable
+from assent.store import faults, jsontext
+from assent.store.transaction import Tx
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_LARGEST_GROUP = 256
+_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=5000", "temp_store=MEMORY")
+
+
+class _GroupLost(Exception):
+    """SQLite ended the transaction by itself (disk full, I/O error): earlier functions of the group are undone too."""
+
+
+@dataclass(slots=True)
+class _Job:
+    tenant: str | None
+    run: Callable[[Tx], Any]
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+
+
+class SqliteStore:
+    def __init__(self, url: str, *, readers: int = 2) -> None:
+        self.url = url
+        self.clock_offset = timedelta()
+        self._file = make_url(url).database
+        self._readers = readers
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._closed = True
+
+    @property
+    def in_memory(self) -> bool:
+        return self._file in (None, "", ":memory:")
+
+    async def open(self) -> None:
+        self._engine = _engine(self.url)
+        self._connection = await asyncio.to_thread(self._engine.connect)
+        self._writer = threading.Thread(target=self._serve, name="assent-writer", daemon=True)
+        self._pool = ThreadPoolExecutor(self._readers, "assent-reader")
+        self._local = threading.local()
+        self._opened = [self._connection]
+        self._closed = False
+        self._writer.start()
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._jobs.put(None)
+        await asyncio.to_thread(self._writer.join)
+        await asyncio.to_thread(self._pool.shutdown)
+        for connection in {self._connection, *self._opened}:
+            connection.close()
+
+    async def write(
+        self, tenant: str | None, function: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        if self._closed:
+            raise Unavailable("the store is closed")
+        loop = asyncio.get_running_loop()
+        job = _Job(tenant, lambda tx: function(tx, *args, **kwargs), loop, loop.create_future())
+        self._jobs.put(job)
+        result: T = await job.future
+        return result
+
+    async def read(
+        self, tenant: str | None, function: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        if self.in_memory:  # a memory database lives in the writer's connection
+            return await self.write(tenant, function, *args, **kwargs)
+        if self._closed:
+            raise Unavailable("the store is closed")
+        call = partial(self._read, tenant, lambda tx: function(tx, *args, **kwargs))
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+
+    async def backup(self, target: str) -> None:
+        await asyncio.to_thread(self._copy, Path(target))
+
+    # The writer thread
+
+    def _serve(self) -> None:
+        while group := self._next_group():
+            self._commit(group)
+            _tell(group)
+
+    def _next_group(self) -> list[_Job]:
+        """Waits for one job, then takes whatever else is queued already. Empty when the store closes."""
+        group: list[_Job] = []
+        while (job := self._jobs.get()) is not None:
+            group.append(job)
+            if len(group) == _LARGEST_GROUP or self._jobs.empty():
+                return group
+        if group:
+            self._jobs.put(None)  # closing: this group first, then the end again
+        return group
+
+    def _commit(self, group: list[_Job]) -> None:
+        raw = self._raw()
+        try:
+            raw.execute("BEGIN IMMEDIATE")
+            for job in group:
+                self._attempt(job, raw)
+            raw.execute("COMMIT")
+        except (sqlite3.Error, _GroupLost) as error:
+            self._reconnect()
+            if len(group) == 1 or "locked" in str(error):
+                _fail(group, error)
+            else:
+                for job in group:
+                    self._commit([job])
+
+    def _attempt(self, job: _Job, raw: sqlite3.Connection) -> None:
+        """One function of a group. Its own failure undoes itself only."""
+        job.result, job.error = None, None
+        raw.execute("SAVEPOINT job")
+        try:
+            job.result = job.run(Tx(self._connection, job.tenant, self._clock))
+        except BaseException as error:  # noqa: BLE001 - whatever it raised belongs to its caller, not to this thread
+            job.error = _translated(error)
+            if raw.in_transaction:
+                raw.execute("ROLLBACK TO job")
+        if not raw.in_transaction:
+            raise _GroupLost("the transaction ended before its functions did")
+        raw.execute("RELEASE job")
+
+    def _raw(self) -> sqlite3.Connection:
+        return _driver(self._connection)
+
+    def _reconnect(self) -> None:
+        """A connection that failed is not trusted again, except in memory, where it is the database."""
+        if self.in_memory:
+            if self._raw().in_transaction:
+                self._raw().execute("ROLLBACK")
+            return
+        self._connection.invalidate()
+        self._connection.close()
+        self._connection = self._engine.connect()
+
+    def _clock(self, connection: Connection) -> datetime:
+        """SQLite is part of this process, so its clock is this machine's."""
+        return datetime.now(UTC) + self.clock_offset
+
+    # The reader threads
+
+    def _read(self, tenant: str | None, function: Callable[[Tx], T]) -> T:
+        connection = self._reader()
+        raw = _driver(connection)
+        try:
+            raw.execute("BEGIN")
+            return function(Tx(connection, tenant, self._clock))
+        except (DBAPIError, sqlite3.Error) as error:
+            raise _translated(error) from error
+        finally:
+            if raw.in_transaction:
+                raw.execute("ROLLBACK")
+
+    def _reader(self) -> Connection:
+        connection: Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._engine.connect()
+            connection.exec_driver_sql("PRAGMA query_only=ON")
+            self._opened.append(connection)
+        return connection
+
+    def _copy(self, target: Path) -> None:
+        source = self._raw() if self.in_memory else sqlite3.connect(f"file:{self._file}?mode=ro", uri=True)
+        with closing(sqlite3.connect(target)) as copy:
+            source.backup(copy)
+        if not self.in_memory:
+            source.close()
+
+
+def _engine(url: str) -> Engine:
+    """AUTOCOMMIT keeps SQLAlchemy's hands off transactions: BEGIN, SAVEPOINT and COMMIT are ours, as driver SQL."""
+    engine = create_engine(
+        url,
+        isolation_level="AUTOCOMMIT",
+        poolclass=NullPool,
+        connect_args={"check_same_thread": False},
+        json_serializer=jsontext.dump,
+        json_deserializer=jsontext.load,
+    )
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "commit", _refuse_commit)
+    return engine
+
+
+def _prepare(raw: sqlite3.Connection, _record: object) -> None:
+    for pragma in _PRAGMAS:
+        raw.execute(f"PRAGMA {pragma}")
+
+
+def _refuse_commit(_connection: Connection) -> None:
+    raise RuntimeError("a store function must not commit: its executor does")
+
+
+def _driver(connection: Connection) -> sqlite3.Connection:
+    raw = connection.connection.driver_connection
+    assert isinstance(raw, sqlite3.Connection)
+    return raw
+
+
+def _translated(error: BaseException) -> BaseException:
+    if isinstance(error, sqlite3.Error):
+        error = DBAPIError("the transaction", None, error)
+    return (faults.translate(error) or error) if isinstance(error, DBAPIError) else error
+
+
+def _fail(group: list[_Job], error: Exception) -> None:
+    for job in group:
+        job.error = job.error or _translated(error)
+
+
+def _tell(group: list[_Job]) -> None:
+    """Wakes the callers, each event loop once."""
+    for loop, jobs in groupby(sorted(group, key=lambda job: id(job.loop)), key=lambda job: job.loop):
+        with suppress(RuntimeError):  # that loop is closed: nobody waits there any more
+            loop.call_soon_threadsafe(_settle, list(jobs))
+
+
+def _settle(jobs: list[_Job]) -> None:
+    for job in jobs:
+        if job.future.done():
+            continue
+        if job.error is None:
+            job.future.set_result(job.result)
+        else:
+            job.future.set_exception(job.error)

@@ -1,0 +1,66 @@
+"""Server-rendered pages: sign in, and what this server is. All of it works without JavaScript, but for reading the
+token out of a sign-in link's fragment, which never leaves the browser by itself."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request, Response
+from fastapi.responses import RedirectResponse
+from sqlalchemy import make_url
+
+from assent.domain.access import Principal, Scope
+from assent.errors import Unauthenticated
+from assent.http import sessions
+from assent.http.authentication import Caller, require_same_origin
+from assent.services.access import Access
+from assent.services.audit import Audit
+from assent.settings import Settings
+from assent.store.events import Entry
+from assent.web.rendering import render
+
+Text = Annotated[str, Form(max_length=500)]
+
+
+def routes(access: Access, audit: Audit, settings: Settings) -> APIRouter:
+    web = APIRouter(include_in_schema=False)
+
+    @web.get("/login")
+    async def login_page(next: str = "/inbox") -> Response:
+        return render("login.html", next=_local(next), problem=None)
+
+    @web.post("/login")
+    async def login(request: Request, credential: Text, next: Text = "/inbox") -> Response:
+        require_same_origin(request)
+        response = RedirectResponse(_local(next), 303)
+        try:
+            await sessions.sign_in(access, request, response, credential.strip())
+        except Unauthenticated as error:
+            return render("login.html", status=401, next=_local(next), problem=error)
+        return response
+
+    @web.post("/logout")
+    async def logout(request: Request) -> Response:
+        response = RedirectResponse("/login", 303)
+        await sessions.sign_out(access, request, response)
+        return response
+
+    @web.get("/inbox")
+    async def status_page(caller: Caller) -> Response:
+        entries = await _latest(audit, caller)
+        return render("status.html", caller=caller, settings=settings, database=_shown(settings), entries=entries)
+
+    return web
+
+
+async def _latest(audit: Audit, caller: Principal) -> list[Entry]:
+    return (await audit.search(caller, limit=10)).items if caller.may(Scope.AUDIT_READ) else []
+
+
+def _local(target: str) -> str:
+    """Only a path of ours: `//elsewhere` and `https://elsewhere` would lead a signed-in person away."""
+    return target if target.startswith("/") and not target.startswith(("//", "/\\")) else "/inbox"
+
+
+def _shown(settings: Settings) -> str:
+    return make_url(settings.database).render_as_string(hide_password=True)

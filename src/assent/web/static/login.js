@@ -1,0 +1,7 @@
+// A sign-in link carries its token in the fragment, which browsers do not send: hand it over, once, by the form.
+const token = location.hash.slice(1);
+if (token) {
+  history.replaceState(null, "", location.pathname + location.search);
+  document.getElementById("credential").value = token;
+  document.getElementById("login").requestSubmit();
+}

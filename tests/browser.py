@@ -1,0 +1,77 @@
+"""A real browser for the tests: Playwright's async API over the Chromium that is installed, one browser per worker.
+
+The sync API is not used: while it is open it counts as a running event loop, and every async test of that worker would
+fail.
+
+- `chromium`  path of the browser
+- `browser`   a Playwright `Browser`
+- `page`      a page in a fresh context; an uncaught error of its scripts fails the test
+
+`python -m tests.browser` prints the path, or fails where there is none.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, async_playwright
+from playwright.sync_api import sync_playwright
+
+from tests.missing import missing
+
+NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-dev-shm-usage",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    return find_chromium() or missing("Chromium: apt-get install chromium, or set ASSENT_TEST_CHROMIUM to its path")
+
+
+@pytest.fixture(scope="session")
+async def browser(chromium: str) -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield browser
+        await browser.close()
+
+
+@pytest.fixture
+async def page(browser: Browser) -> AsyncIterator[Page]:
+    async with await browser.new_context() as context:
+        context.set_default_timeout(10_000)
+        page = await context.new_page()
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        yield page
+        assert not errors, f"uncaught errors in the page: {errors}"
+
+
+def find_chromium() -> str | None:
+    """The browser that is named, on PATH, or Playwright's own."""
+    named = os.environ.get("ASSENT_TEST_CHROMIUM")
+    on_path = (shutil.which(name) for name in NAMES)
+    return named or next(filter(None, on_path), None) or _playwrights_own()
+
+
+def _playwrights_own() -> str | None:
+    with sync_playwright() as playwright:
+        path = playwright.chromium.executable_path
+    return path if Path(path).exists() else None
+
+
+if __name__ == "__main__":
+    found = find_chromium()
+    print(found or "no Chromium")
+    sys.exit(not found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from assent.dialects import raw
-from assent.dialects.fields import Fields
+from assent.dialects.fields import Fields, repeated
 from assent.domain.questions import Action, Interrupt, ItemType, Question
 
 
@@ -23,8 +23,9 @@ def recognise(
     fields = Fields(interrupt.value)
     found = fields.each(asked)
     actions = tuple(read(str(index), part) for index, part in enumerate(found))
+    twice = repeated(action.call_id for action in actions)
     for part, action in zip(found, actions, strict=True):
-        if sum(other.call_id == action.call_id for other in actions) > 1:
+        if action.call_id in twice:
             part.fault("call_id", "is not unique")
     if fields.problems:
         return raw.question(interrupt, fields.problems)

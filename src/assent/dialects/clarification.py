@@ -34,7 +34,8 @@ def decode(question: Question, value: Json) -> Decoded:
     fields = Fields(value)
     keys = calls.keys(question)
     verdicts = tuple(
-        Verdict(calls.key(entry, keys), Verb.RESPOND, message=entry.text("response")) for entry in fields.each("responses")
+        Verdict(calls.key(entry, keys), Verb.RESPOND, message=entry.text("response"))
+        for entry in fields.each("responses")
     )
     fields.refuse()
     return Decoded(verdicts, encode(question, verdicts, _ANSWER))

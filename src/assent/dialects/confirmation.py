@@ -1,5 +1,7 @@
-"""The assistant's tool calls that need a person: each is approved, approved with other arguments, or rejected with
-feedback, under its `call_id`."""
+"""The assistant's tool calls that need a person.
+
+Each is approved, approved with other arguments, or rejected with feedback, under its `call_id`.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ def feedback(question: Question, notes: str) -> tuple[Verdict, ...] | None:
 
 
 def _action(key: str, asked: Fields) -> Action:
-    args = asked.object("arguments")
+    args = asked.mapping("arguments")
     return Action(
         key=key,
         name=asked.text("tool_name"),
@@ -73,7 +75,7 @@ def _approval(action: Action, verdict: Verdict) -> Json:
 def _verdict(key: str, approval: Fields, action: Action | None) -> Verdict:
     """Arguments that repeat the request are an approval; a text beside an approval is refused, as it would get lost."""
     message = approval.optional_text("feedback")
-    args = None if approval.get("arguments") is None else approval.object("arguments")
+    args = None if approval.get("arguments") is None else approval.mapping("arguments")
     if not approval.flag("approved"):
         return Verdict(key, Verb.REJECT, args=args, message=message)
     if args is None or (action is not None and canonical.same(args, action.args)):

@@ -27,15 +27,14 @@ def write(action: Action, verdict: Verdict) -> Json:
 
 
 def read(key: str, decision: Fields, action: Action | None) -> Verdict | None:
-    """The verdict in one decision object. A message on an approval stays in it, for the rules to refuse: nobody would
-    read it."""
+    """The verdict in one decision object. A message beside an approval stays in it, for the rules to refuse."""
     verb = decision.choice("type", VERBS)
     message = decision.optional_text("message")
     if verb == Verb.EDIT:
         edited = decision.inside("edited_action")
         asked = action.name if action else None
         name = edited.text("name")
-        args = edited.object("args")
+        args = edited.mapping("args")
         return Verdict(key, verb, args=args, name=None if name == asked else name, message=message or None)
     if decision.get("edited_action") is not None:
         decision.fault("edited_action", "has a place only with edit")

@@ -12,7 +12,7 @@ VERBS = {"accept": Verb.ACCEPT, "decline": Verb.DECLINE, "cancel": Verb.CANCEL}
 PARTS = {"key": "", "verb": "action", "args": "content"}
 
 # Printable ASCII only, no backslash, no user name: what is shown as the host is where the browser will go.
-_LINK = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(?::\d{1,5})?(?:[/?#][!-\[\]-~]*)?")
+_LINK = re.compile(r"(?i:https?)://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(?::\d{1,5})?(?:[/?#][!-\[\]-~]*)?")
 
 
 def write(verdict: Verdict) -> Json:
@@ -30,6 +30,6 @@ def link(fields: Fields) -> tuple[str, str]:
     """The address in `url` and its host."""
     url = fields.text("url")
     found = _LINK.fullmatch(url)
-    if found is None and url:
+    if found is None and isinstance(fields.get("url"), str):
         fields.fault("url", "must be a plain http or https address")
     return url, found[1] if found else ""

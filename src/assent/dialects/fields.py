@@ -7,7 +7,8 @@ that one look shows all of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from assent.domain.canonical import Json, join
@@ -35,6 +36,12 @@ class Fields:
         if not self._readable:
             self.problems.append(Problem(path, f"must be an object, not {kind(value)}"))
 
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
     def get(self, key: str) -> Json:
         """The field, or None where it is absent or null."""
         return self._values.get(key)
@@ -56,10 +63,10 @@ class Fields:
     def flag(self, key: str) -> bool:
         return self._typed(key, bool, False)
 
-    def object(self, key: str) -> dict[str, Json]:
+    def mapping(self, key: str) -> dict[str, Json]:
         return self._typed(key, dict, {})
 
-    def list(self, key: str) -> list[Json]:
+    def sequence(self, key: str) -> list[Json]:
         return self._typed(key, list, [])
 
     def choice(self, key: str, choices: Mapping[str, T]) -> T | None:
@@ -78,7 +85,7 @@ class Fields:
 
     def each(self, key: str) -> list[Fields]:
         """The objects in a list that must not be empty."""
-        values = self.list(key)
+        values = self.sequence(key)
         if not values and isinstance(self.get(key), list):
             self.fault(key, "must not be empty")
         return entries(values, join(self.path, key), self.problems)
@@ -92,6 +99,11 @@ class Fields:
             return value
         self.fault(key, f"must be {_KINDS[wanted]}, not {kind(value)}")
         return default
+
+
+def repeated(ids: Iterable[str | None]) -> set[str | None]:
+    """Those that come more than once."""
+    return {found for found, times in Counter(ids).items() if times > 1}
 
 
 def entries(values: list[Json], path: str, problems: list[Problem]) -> list[Fields]:

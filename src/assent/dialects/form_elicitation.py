@@ -56,13 +56,12 @@ def feedback(question: Question, notes: str) -> None:
 
 
 def _is_bare(question: Question) -> bool:
-    value = question.interrupt.value if question.interrupt else None
-    return not (isinstance(value, dict) and value.get("kind") == NAME)
+    return not (isinstance(question.value, dict) and question.value.get("kind") == NAME)
 
 
 def _form(interrupt: Interrupt) -> Question:
     fields = Fields(interrupt.value)
-    message, schema = fields.text("message"), fields.object("schema")
+    message, schema = fields.text("message"), fields.mapping("schema")
     if fields.problems:
         return raw.question(interrupt, fields.problems)
     allowed = tuple(elicitation.VERBS.values())

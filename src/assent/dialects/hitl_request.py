@@ -27,7 +27,7 @@ def recognise(interrupt: Interrupt) -> Question | None:
     if not isinstance(value, dict) or not ("action_requests" in value or "review_configs" in value):
         return None
     fields, remarks = Fields(value), list[Problem]()
-    requests, configs = fields.each("action_requests"), fields.each("review_configs")
+    requests, configs = fields.each("action_requests"), _Configs(fields.each("review_configs"))
     actions = tuple(_action(index, request, configs, remarks) for index, request in enumerate(requests))
     if fields.problems:
         return raw.question(interrupt, fields.problems)
@@ -58,10 +58,10 @@ def feedback(question: Question, notes: str) -> tuple[Verdict, ...] | None:
     return uniform(question, Verb.REJECT, notes)
 
 
-def _action(index: int, request: Fields, configs: list[Fields], remarks: list[Problem]) -> Action:
+def _action(index: int, request: Fields, configs: _Configs, remarks: list[Problem]) -> Action:
     name = request.text("name")
-    args = request.object("arguments" if "arguments" in request and "args" not in request else "args")
-    config = _config(index, name, configs)
+    args = request.mapping("arguments" if "arguments" in request and "args" not in request else "args")
+    config = configs.find(index, name)
     if config is None:
         request.fault("name", "no review config speaks of it")
     return Action(
@@ -71,20 +71,26 @@ def _action(index: int, request: Fields, configs: list[Fields], remarks: list[Pr
         args_text=canonical.text(args),
         description=request.optional_text("description"),
         allowed=_allowed(config, remarks) if config else (),
-        schema=config.object("args_schema") if config and config.get("args_schema") is not None else None,
+        schema=config.mapping("args_schema") if config and config.get("args_schema") is not None else None,
     )
 
 
-def _config(index: int, name: str, configs: list[Fields]) -> Fields | None:
-    """The review config at the same place if it speaks of this action, else the first that does."""
-    aligned = configs[index : index + 1]
-    return next((config for config in [*aligned, *configs] if config.get("action_name") == name), None)
+class _Configs:
+    """The review configs: aligned with the requests by place, else found by name."""
+
+    def __init__(self, configs: list[Fields]) -> None:
+        self.by_place = {(index, config.text("action_name")): config for index, config in enumerate(configs)}
+        self.by_name = {name: config for (_, name), config in reversed(self.by_place.items())}
+
+    def find(self, index: int, name: str) -> Fields | None:
+        """The config at the same place if it speaks of this action, else the first that does."""
+        return self.by_place.get((index, name)) or self.by_name.get(name)
 
 
 def _allowed(config: Fields, remarks: list[Problem]) -> tuple[Verb, ...]:
     """The verbs that are allowed and known; a word of a later version is remarked on."""
     path = canonical.join(config.path, "allowed_decisions")
-    words = config.list("allowed_decisions")
+    words = config.sequence("allowed_decisions")
     unknown = [word for word in words if not isinstance(word, str) or word not in decisions.VERBS]
     remarks.extend(Problem(path, f"{canonical.text(word)[:80]} is not known here") for word in unknown)
     verbs = tuple(verb for word, verb in decisions.VERBS.items() if word in words)

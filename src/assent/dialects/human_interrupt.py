@@ -60,10 +60,10 @@ class HumanInterrupt(TypedDict):
 
 
 class HumanResponse(TypedDict):
-    """What `interrupt()` returns, in a list: `args` is the request (accept, edit), a text (response) or null (ignore)."""
+    """What `interrupt()` returns, in a list. `args`: the request (accept, edit), a text (response), null (ignore)."""
 
     type: Literal["accept", "ignore", "response", "edit"]
-    args: None | str | ActionRequest
+    args: str | ActionRequest | None
 
 
 _FLAGS = {
@@ -96,8 +96,7 @@ def recognise(interrupt: Interrupt) -> Question | None:
 
 
 def encode(question: Question, verdicts: Sequence[Verdict], layout: Layout = DECISION) -> Json:
-    assert question.interrupt is not None  # noqa: S101 - recognise sets it
-    value = _unwrapped(question.interrupt.value)
+    value = _unwrapped(question.value)
     requests = value if isinstance(value, list) else [value]
     chosen = pair(question, verdicts, RULES, layout)
     return [_response(request["action_request"], *pairing) for request, pairing in zip(requests, chosen, strict=True)]
@@ -107,12 +106,13 @@ def decode(question: Question, value: Json) -> Decoded:
     if not isinstance(value, list):
         raise InvalidDecision([Problem("", f"must be a list with one response per request, not {kind(value)}")])
     problems: list[Problem] = []
+    actions = dict(enumerate(question.actions))
     responses = entries(value, "", problems)
-    verdicts = tuple(_verdict(str(index), response, question) for index, response in enumerate(responses))
+    verdicts = [_verdict(str(index), response, actions.get(index)) for index, response in enumerate(responses)]
     if problems:
         raise InvalidDecision(problems)
-    found = tuple(verdict for verdict in verdicts if verdict is not None)
-    return Decoded(found, encode(question, found, _ANSWER))
+    read = tuple(verdict for verdict in verdicts if verdict is not None)
+    return Decoded(read, encode(question, read, _ANSWER))
 
 
 def negative(question: Question, reason: str) -> tuple[Verdict, ...] | None:
@@ -140,7 +140,7 @@ def _is_meant(request: Json) -> bool:
 
 def _action(key: str, request: Fields, remarks: list[Problem]) -> Action:
     asked = request.inside("action_request")
-    args = asked.object("args")
+    args = asked.mapping("args")
     return Action(
         key=key,
         name=asked.text("action"),
@@ -175,9 +175,8 @@ def _response(request: Json, action: Action, verdict: Verdict) -> Json:
             return {"type": "ignore", "args": None}
 
 
-def _verdict(key: str, response: Fields, question: Question) -> Verdict | None:
+def _verdict(key: str, response: Fields, action: Action | None) -> Verdict | None:
     verb = response.choice("type", _TYPES)
-    action = next((action for action in question.actions if action.key == key), None)
     if action is None:  # one response too many: named by the rules, as an unknown key
         return Verdict(key, verb or Verb.IGNORE)
     match verb:
@@ -186,7 +185,7 @@ def _verdict(key: str, response: Fields, question: Question) -> Verdict | None:
         case Verb.EDIT:
             edited = response.inside("args")
             name = edited.optional_text("action")  # left out, it is the one that was asked
-            return Verdict(key, verb, args=edited.object("args"), name=None if name == action.name else name)
+            return Verdict(key, verb, args=edited.mapping("args"), name=None if name == action.name else name)
         case Verb.RESPOND:
             return Verdict(key, verb, message=response.text("args"))
         case Verb.IGNORE:
@@ -200,6 +199,6 @@ def _accepted(response: Fields, action: Action) -> Verdict:
     """Stock clients send null or the request itself; anything else would be an edit in disguise."""
     if response.get("args") is not None:
         echoed = response.inside("args")
-        if echoed.text("action") != action.name or not canonical.same(echoed.object("args"), action.args):
+        if echoed.text("action") != action.name or not canonical.same(echoed.mapping("args"), action.args):
             response.fault("args", "must be the request as it was asked; to change it, edit")
     return Verdict(action.key, Verb.APPROVE)

@@ -6,26 +6,20 @@ is checked here; content is flat, as MCP wants it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from assent.dialects import elicitation, raw
-from assent.dialects.fields import Fields
-from assent.dialects.verdicts import DECISION, NOTHING, RULES, Layout, pair
-from assent.domain.canonical import Json
-from assent.domain.questions import (
-    Interrupt,
-    InvalidDecision,
-    ItemType,
-    Question,
-    Verb,
-    Verdict,
-    headline,
-)
+from assent.dialects.dialect import Decoded
+from assent.dialects.fields import Fields, repeated
+from assent.dialects.verdicts import DECISION, MAYBE_ARGS, RULES, Layout, Objection, pair, uniform
+from assent.domain import canonical
+from assent.domain.canonical import Json, join
+from assent.domain.questions import Action, Interrupt, ItemType, Question, Verb, Verdict, headline
 
 NAME = "mcp_elicitation"
 EXACT = False
 
-_ALLOWED = tuple(elicitation.VERBS.values())
+_RULES = {**RULES, Verb.ACCEPT: MAYBE_ARGS}
 _MODES = {"form": ItemType.FORM, "url": ItemType.OAUTH}
 
 
@@ -36,8 +30,9 @@ def recognise(interrupt: Interrupt) -> Question | None:
     tool = fields.text("tool_name")
     requests = fields.each("requests")
     actions = tuple(_action(str(index), tool, request) for index, request in enumerate(requests))
+    twice = repeated(action.call_id for action in actions)
     for request, action in zip(requests, actions, strict=True):
-        if sum(other.call_id == action.call_id for other in actions) > 1:
+        if action.call_id in twice:
             request.fault("key", "is not unique")
     if fields.problems:
         return raw.question(interrupt, fields.problems)
@@ -47,9 +42,69 @@ def recognise(interrupt: Interrupt) -> Question | None:
 
 
 def encode(question: Question, verdicts: Sequence[Verdict], layout: Layout = DECISION) -> Json:
-    rules = {False: RULES, True: {**RULES, Verb.ACCEPT: NOTHING}}
-    chosen = pair(question, verdicts, RULES, layout)
-    problems = [problem for action, verdict in chosen for problem in _content_faults(action, verdict, layout)]
-    if problems:
-        raise InvalidDecision(problems)
+    chosen = pair(question, verdicts, _RULES, layout, _content_faults)
     return {"responses": {action.call_id: elicitation.write(verdict) for action, verdict in chosen}}
+
+
+def decode(question: Question, value: Json) -> Decoded:
+    fields = Fields(value)
+    responses = fields.inside("responses")
+    names = {str(action.call_id): action.key for action in question.actions}
+    for name in responses:
+        if name not in names:
+            responses.fault(name, "nothing is asked under this key")
+    verdicts = [elicitation.read(key, responses.inside(name)) for name, key in names.items()]
+    fields.refuse()
+    read = tuple(verdict for verdict in verdicts if verdict is not None)
+    return Decoded(read, encode(question, read, _layout(list(names))))
+
+
+def negative(question: Question, reason: str) -> tuple[Verdict, ...] | None:
+    return uniform(question, Verb.DECLINE)
+
+
+def feedback(question: Question, notes: str) -> None:
+    """None: a form is filled in or not."""
+
+
+def _action(key: str, tool: str, request: Fields) -> Action:
+    mode = request.choice("mode", _MODES)
+    args = {"url": elicitation.link(request)[0]} if mode == ItemType.OAUTH else {}
+    return Action(
+        key=key,
+        name=tool,
+        args=args,
+        args_text=canonical.text(args),
+        description=request.text("message"),
+        allowed=tuple(elicitation.VERBS.values()),
+        schema=request.mapping("requested_schema") if mode == ItemType.FORM else None,
+        call_id=request.text("key"),
+    )
+
+
+def _layout(names: list[str]) -> Layout:
+    return Layout("responses", lambda index: join("responses", names[index]), elicitation.PARTS)
+
+
+def _is_link(action: Action) -> bool:
+    return action.schema is None
+
+
+def _content_faults(action: Action, verdict: Verdict) -> Iterator[Objection]:
+    if verdict.verb != Verb.ACCEPT:
+        return
+    if _is_link(action):
+        if verdict.args is not None:
+            yield Objection("args", "has no place when a link was visited")
+    elif verdict.args is None:
+        yield Objection("args", "is needed to accept")
+    else:
+        for name, value in verdict.args.items():
+            if not _is_flat(value):
+                yield Objection("args", "must be a text, a number, true, false, null or a list of texts", name)
+
+
+def _is_flat(value: Json) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(entry, str) for entry in value)
+    return not isinstance(value, dict)

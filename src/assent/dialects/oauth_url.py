@@ -33,9 +33,7 @@ def recognise(interrupt: Interrupt) -> Question | None:
     if fields.problems:
         return raw.question(interrupt, fields.problems)
     args = {"url": url}
-    action = Action(
-        "0", NAME, args, canonical.text(args), message, (Verb.ACCEPT, Verb.DECLINE), call_id=elicitation_id
-    )
+    action = Action("0", NAME, args, canonical.text(args), message, (Verb.ACCEPT, Verb.DECLINE), call_id=elicitation_id)
     return Question(NAME, ItemType.OAUTH, f"Sign in at {host}", message, (action,), (), interrupt)
 
 

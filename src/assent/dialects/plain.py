@@ -43,7 +43,7 @@ class _Reader:
         if value is None or kind is bool:
             return value
         if issubclass(kind, str):
-            return self._text(str.__str__(value), path)  # type: ignore[arg-type]
+            return self._text(str.__str__(value), path)
         if issubclass(kind, (int, float)):
             return self._number(value, path)  # type: ignore[arg-type]
         if issubclass(kind, (dict, list, tuple)):

@@ -27,6 +27,7 @@ from assent.domain.questions import (
 NAME = "raw"
 EXACT = False
 
+MAX_PROBLEMS = 50
 _RULES = {**RULES, Verb.RESPOND: TEXT_OR_JSON}
 _ANSWER = Layout(whole="", entry=lambda index: "", names={"args": "", "message": "", "verb": "", "key": ""})
 _SPEAKING = ("question", "message", "title", "prompt", "task", "query", "description")
@@ -46,7 +47,15 @@ def question(interrupt: Interrupt, problems: Iterable[Problem] = ()) -> Question
         allowed=(Verb.RESPOND,),
         schema=interrupt.response_schema,
     )
-    return Question(NAME, ItemType.QUESTION, _title(value), _description(value), (action,), tuple(problems), interrupt)
+    return Question(
+        NAME,
+        ItemType.QUESTION,
+        _title(value),
+        _description(value),
+        (action,),
+        tuple(problems)[:MAX_PROBLEMS],
+        interrupt,
+    )
 
 
 def encode(question: Question, verdicts: Sequence[Verdict], layout: Layout = DECISION) -> Json:

@@ -29,7 +29,7 @@ def recognise(interrupt: Interrupt) -> Question | None:
     if not isinstance(interrupt.value, dict) or interrupt.value.get("type") != NAME:
         return None
     fields = Fields(interrupt.value)
-    name, args = fields.text("name"), fields.object("args")
+    name, args = fields.text("name"), fields.mapping("args")
     branches = dict(_branches(interrupt.response_schema))
     action = Action(
         key="0",
@@ -70,11 +70,17 @@ def feedback(question: Question, notes: str) -> tuple[Verdict, ...] | None:
 def _branches(schema: Json) -> Iterator[tuple[Verb, Json]]:
     """The decisions that the schema describes: one of several, or the whole of it."""
     root = _resolved(schema, schema)
-    for option in root.get("oneOf") or root.get("anyOf") or [root]:
+    for option in _listed(root, "oneOf") or _listed(root, "anyOf") or [root]:
         branch = _resolved(option, schema)
         kind = _resolved(_property(branch, "type"), schema)
-        words = [kind.get("const"), *(kind.get("enum") if isinstance(kind.get("enum"), list) else [])]
-        yield from ((decisions.VERBS[word], branch) for word in words if isinstance(word, str) and word in decisions.VERBS)
+        for word in [kind.get("const"), *_listed(kind, "enum")]:
+            if isinstance(word, str) and word in decisions.VERBS:
+                yield decisions.VERBS[word], branch
+
+
+def _listed(schema: dict[str, Json], key: str) -> list[Json]:
+    found = schema.get(key)
+    return found if isinstance(found, list) else []
 
 
 def _args_schema(branch: Json, root: Json) -> Json:

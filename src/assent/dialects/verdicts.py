@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from assent.domain import canonical, schemas
 from assent.domain.questions import Action, InvalidDecision, Problem, Question, Verb, Verdict
@@ -41,6 +42,7 @@ EDIT_SAME_TOOL = Rule(needs=_ARGS)
 REASON_NEEDED = Rule(needs=_MESSAGE)
 TEXT_OR_JSON = Rule(either=_MESSAGE | _ARGS, any_json=True)
 ANY_VALUE = Rule(needs=_ARGS, any_json=True)
+MAYBE_ARGS = Rule(takes=_ARGS)
 NOTHING = Rule()
 
 
@@ -64,8 +66,21 @@ class Layout:
 DECISION = Layout()
 
 
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """What a dialect itself has against a verdict that the rules let pass, in a part of it or a field of that."""
+
+    part: str
+    message: str
+    field: str = ""
+
+
 def pair(
-    question: Question, verdicts: Sequence[Verdict], rules: Mapping[Verb, Rule] = RULES, layout: Layout = DECISION
+    question: Question,
+    verdicts: Sequence[Verdict],
+    rules: Mapping[Verb, Rule] = RULES,
+    layout: Layout = DECISION,
+    extra: Callable[[Action, Verdict], Iterator[Objection]] | None = None,
 ) -> list[tuple[Action, Verdict]]:
     """Every action with its verdict, in the order in which they were asked, or `InvalidDecision`."""
     problems: list[Problem] = []
@@ -77,8 +92,12 @@ def pair(
         elif verdict.key in chosen:
             problems.append(Problem(layout.spot(index, "key"), f"{verdict.key!r} is decided twice"))
         else:
+            action = actions[verdict.key]
             chosen[verdict.key] = verdict
-            problems.extend(_faults(actions[verdict.key], verdict, rules, lambda part, at=index: layout.spot(at, part)))
+            found = [*_faults(action, verdict, rules, partial(layout.spot, index))]
+            if not found and extra is not None:
+                found = [_placed(objection, partial(layout.spot, index)) for objection in extra(action, verdict)]
+            problems.extend(found)
     problems.extend(Problem(layout.whole, f"nothing is decided for {key!r}") for key in actions if key not in chosen)
     if problems:
         raise InvalidDecision(problems)
@@ -127,6 +146,11 @@ def _given(action: Action, verdict: Verdict) -> frozenset[str]:
     return frozenset(part for part, there in parts.items() if there)
 
 
+def _placed(objection: Objection, spot: Callable[[str], str]) -> Problem:
+    path = spot(objection.part)
+    return Problem(canonical.join(path, objection.field) if objection.field else path, objection.message)
+
+
 def _faults(
     action: Action, verdict: Verdict, rules: Mapping[Verb, Rule], spot: Callable[[str], str]
 ) -> Iterator[Problem]:
@@ -141,6 +165,8 @@ def _faults(
         yield Problem(spot(part), f"has no place when you {verdict.verb}")
     if rule.either and len(rule.either & given) != 1:
         yield Problem(spot("message"), f"exactly one of {', '.join(sorted(rule.either))} is needed")
+    if "name" in given and not str(verdict.name).strip():
+        yield Problem(spot("name"), "must not be empty")
     if "args" in given:
         schema = None if "name" in given else action.schema  # the schema speaks of the tool that was asked about
         yield from _args_faults(verdict.args, schema, spot("args"), any_json=rule.any_json)
@@ -153,7 +179,20 @@ def _args_faults(args: canonical.Json, schema: canonical.Json, path: str, *, any
     try:
         canonical.text(args)
     except canonical.NotJson as error:
-        yield Problem(f"{path}.{error.path}".rstrip("."), error.reason)
+        yield Problem(canonical.below(path, error.path), error.reason)
         return
+    yield from unstorable(args, path)
     if schema is not None:
         yield from schemas.problems(schema, args, path)
+
+
+def unstorable(value: canonical.Json, path: str = "") -> Iterator[Problem]:
+    """Numbers that are fine JSON but that no LangGraph checkpoint can hold: the run would fail on them."""
+    if isinstance(value, dict):
+        for name, child in value.items():
+            yield from unstorable(child, canonical.join(path, name))
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from unstorable(child, canonical.join(path, index))
+    elif isinstance(value, int) and not -(2**63) <= value < 2**64:
+        yield Problem(path, "is an integer beyond 64 bits, which LangGraph cannot store")

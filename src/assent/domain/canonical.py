@@ -92,6 +92,11 @@ def join(path: str, key: str | int) -> str:
     return f"{path}.{key}" if path else key
 
 
+def below(base: str, path: str) -> str:
+    """A whole path, seen from further up."""
+    return f"{base}.{path}" if base and path and not path.startswith("[") else f"{base}{path}"
+
+
 def where(path: Iterable[str | int]) -> str:
     return reduce(join, path, "")
 

@@ -62,11 +62,15 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Interrupt:
-    """A pending interrupt as the graph raised it. `response_schema` is what a right answer must look like, if given."""
+    """A pending interrupt as the graph raised it. `response_schema` is what a right answer must look like, if given.
+
+    `lost` says what a value that was turned into JSON could not keep; such a value is never read as a dialect again.
+    """
 
     id: str
     value: Json
     response_schema: Json = None
+    lost: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,15 @@ class Question:
     actions: tuple[Action, ...]
     problems: tuple[Problem, ...] = ()
     interrupt: Interrupt | None = None
+
+    @property
+    def value(self) -> Json:
+        """What was raised, as JSON; None at a breakpoint."""
+        return self.interrupt.value if self.interrupt else None
+
+    @property
+    def response_schema(self) -> Json:
+        return self.interrupt.response_schema if self.interrupt else None
 
 
 @dataclass(frozen=True, slots=True)

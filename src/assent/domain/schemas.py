@@ -72,7 +72,12 @@ def problems(schema: Json, value: Json, path: str = "") -> tuple[Problem, ...]:
 
 def defect(schema: Json) -> str | None:
     """Why this schema cannot be enforced, or None."""
-    validator = _compile(canonical.text(schema))
+    return _defect(canonical.text(schema))
+
+
+@lru_cache(maxsize=256)
+def _defect(schema_text: str) -> str | None:
+    validator = _compile(schema_text)
     if isinstance(validator, str):
         return validator
     try:

@@ -1,0 +1,43 @@
+"""Where a set of verdicts takes its item."""
+
+from __future__ import annotations
+
+import pytest
+
+from assent.domain.questions import Verb, Verdict, headline, outcome
+
+
+@pytest.mark.parametrize(
+    ("verbs", "status", "resolution"),
+    [
+        ("approve", "APPROVED", "accepted"),
+        ("accept", "APPROVED", "accepted"),
+        ("edit", "APPROVED", "edited"),
+        ("respond", "APPROVED", "responded"),
+        ("reject", "REJECTED", "rejected"),
+        ("ignore", "REJECTED", "ignored"),
+        ("decline", "REJECTED", "declined"),
+        ("cancel", "REJECTED", "declined"),
+        ("approve approve", "APPROVED", "accepted"),
+        ("approve edit", "APPROVED", "edited"),
+        ("approve reject", "APPROVED", "partial"),
+        ("edit ignore", "APPROVED", "partial"),
+        ("approve respond", "APPROVED", "partial"),
+        ("accept decline", "APPROVED", "partial"),
+        ("decline cancel", "REJECTED", "declined"),
+        ("reject ignore", "REJECTED", "rejected"),
+    ],
+)
+def test_the_outcome_of_verdicts(verbs: str, status: str, resolution: str) -> None:
+    found = outcome(Verdict(str(index), Verb(verb)) for index, verb in enumerate(verbs.split()))
+    assert (found.status, found.resolution) == (status, resolution)
+
+
+def test_every_verb_has_an_outcome() -> None:
+    assert {outcome([Verdict("0", verb)]).status for verb in Verb} == {"APPROVED", "REJECTED"}
+
+
+def test_a_headline_is_the_first_line_that_says_something() -> None:
+    assert headline(" \n  Well? \nmore") == "Well?"
+    assert headline("\n", "Form") == "Form"
+    assert len(headline("x" * 1000)) == 120

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import copy
 import inspect
-import logging
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from assent.engine.imports import LoadError
-from assent.engine.serde import TypeKey, strict_saver
+from assent.engine.serde import TypeKey, strict_saver, watch_writes
 from assent.engine.state_types import state_types
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     AnyPregel: TypeAlias = Pregel[Any, Any, Any, Any]
     Saver: TypeAlias = BaseCheckpointSaver[Any]
-
-log = logging.getLogger(__name__)
 
 Access = Literal["threads.create_run", "threads.update", "threads.read", "assistants.read"]
 """Why a graph is opened. Factories are told, so that they connect to nothing when only the shape is asked for."""
@@ -72,8 +70,11 @@ class GraphSpec(ABC):
         user: Any = None,
         context: Any = None,
     ) -> AbstractAsyncContextManager[AnyPregel]:
-        """The graph, with our checkpointer and store in it. It is valid inside the `async with` only."""
-        return self._open(Opening(config or {}, checkpointer, store, access, user, context))
+        """The graph, with our checkpointer and store in it. It is valid inside the `async with` only.
+
+        Leaving it raises the first write to a checkpoint that failed, if the run itself did not.
+        """
+        return _Watched(self._open(Opening(config or {}, checkpointer, store, access, user, context)))
 
     @abstractmethod
     def _open(self, opening: Opening) -> AbstractAsyncContextManager[AnyPregel]: ...
@@ -86,6 +87,28 @@ class GraphSpec(ABC):
         if bound.name == _UNNAMED:
             bound.name = self.name
         return bound
+
+
+class _Watched(AbstractAsyncContextManager["AnyPregel"]):
+    """An opened graph whose lost writes do not go unnoticed (see `watch_writes`)."""
+
+    __slots__ = ("_lost", "_opened")
+
+    def __init__(self, opened: AbstractAsyncContextManager[AnyPregel]) -> None:
+        self._opened = opened
+        self._lost: list[Exception] = []
+
+    async def __aenter__(self) -> AnyPregel:
+        self._lost = watch_writes()
+        return await self._opened.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        handled = await self._opened.__aexit__(kind, error, trace)
+        if error is None and self._lost:
+            raise self._lost[0]
+        return handled
 
 
 class StaticGraph(GraphSpec):

@@ -20,7 +20,15 @@ from typing import Any
 
 import ormsgpack
 
-from assent.engine.serde import BlockedType, StateError, TypeKey, UnreadableState, require_strict_msgpack, type_key
+from assent.engine.serde import (
+    BlockedType,
+    StateError,
+    TypeKey,
+    UnreadableState,
+    note_lost_write,
+    require_strict_msgpack,
+    type_key,
+)
 
 require_strict_msgpack()
 
@@ -56,6 +64,13 @@ class StrictSerializer(JsonPlusSerializer):
         return self.with_types({(key[0], key[1]): cls for key, cls in found.items() if cls is not None})
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        try:
+            return self._checked(obj)
+        except StateError as exc:
+            note_lost_write(exc)
+            raise
+
+    def _checked(self, obj: Any) -> tuple[str, bytes]:
         try:
             kind, data = super().dumps_typed(obj)
         except TypeError as exc:

@@ -1,25 +1,28 @@
 """What a graph looks like from outside: its drawing, its JSON schemas, its subgraphs. All answers are plain JSON.
 
-A schema that cannot be written as JSON Schema is null (of a single state field: any), because one odd annotation must
-not hide the rest of the graph from its clients.
+One odd annotation must not hide the rest of a graph from its clients: where a schema cannot be written as a whole (on
+Python 3.11 that is every `typing.TypedDict`) it is put together from its fields, and a field that cannot be written
+is "anything".
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypedDict
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from langgraph.pregel import Pregel
+
+    AnyPregel: TypeAlias = Pregel[Any, Any, Any, Any]
 
 log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
 
-def drawing(graph: Pregel[Any, Any, Any, Any], *, xray: bool | int = False) -> Json:
+def drawing(graph: AnyPregel, *, xray: bool | int = False) -> Json:
     """Nodes and edges; `xray` draws subgraphs too, all of them or down to a depth."""
     drawn = graph.get_graph(xray=xray).to_json()
     for node in drawn["nodes"]:
@@ -29,19 +32,20 @@ def drawing(graph: Pregel[Any, Any, Any, Any], *, xray: bool | int = False) -> J
     return plain
 
 
-def schemas(graph: Pregel[Any, Any, Any, Any]) -> Json:
+def schemas(graph: AnyPregel) -> Json:
     """The five schemas. Without a context, `config_schema` is empty and `context_schema` null, as clients expect."""
-    context = _schema_or_none(graph.get_context_jsonschema, graph, "context")
+    context = _attempt(graph.get_context_jsonschema)
     return {
-        "input_schema": _schema_or_none(graph.get_input_jsonschema, graph, "input"),
-        "output_schema": _schema_or_none(graph.get_output_jsonschema, graph, "output"),
-        "state_schema": _state_schema(graph),
+        "input_schema": _attempt(graph.get_input_jsonschema) or _fields_schema(graph, "Input", _keys(graph, "input")),
+        "output_schema": _attempt(graph.get_output_jsonschema)
+        or _fields_schema(graph, "Output", _keys(graph, "output")),
+        "state_schema": _fields_schema(graph, "State", graph.stream_channels_list),
         "config_schema": context or {},
         "context_schema": context,
     }
 
 
-def subgraphs(graph: Pregel[Any, Any, Any, Any], *, namespace: str | None = None, recurse: bool = False) -> Json:
+def subgraphs(graph: AnyPregel, *, namespace: str | None = None, recurse: bool = False) -> Json:
     """Schemas by namespace; with `namespace`, of that one only."""
     from langgraph.pregel import Pregel
 
@@ -49,29 +53,40 @@ def subgraphs(graph: Pregel[Any, Any, Any, Any], *, namespace: str | None = None
     return {name: schemas(subgraph) for name, subgraph in found if isinstance(subgraph, Pregel)}
 
 
-def _schema_or_none(make: Callable[[], Json | None], graph: Pregel[Any, Any, Any, Any], which: str) -> Json | None:
+def _attempt(write: Callable[[], Json | None]) -> Json | None:
     from pydantic.errors import PydanticUserError
 
     try:
-        return make()
+        return write()
     except (PydanticUserError, NameError, TypeError, ValueError) as exc:
-        log.warning("graph %r: its %s cannot be written as JSON Schema: %s", graph.name, which, exc)
+        log.debug("no JSON Schema: %s", exc)
         return None
 
 
-def _state_schema(graph: Pregel[Any, Any, Any, Any]) -> Json | None:
-    """What an update of the state may hold, field by field."""
-    fields = {name: getattr(graph.channels[name], "UpdateType", Any) for name in graph.stream_channels_list}
-    whole = _record_schema(graph, fields)
+def _keys(graph: Any, side: str) -> Iterable[str]:
+    """The fields that the builder's input or output schema names; a graph without a builder has its whole state."""
+    builder = getattr(graph, "builder", None)
+    if builder is None:
+        return list(graph.stream_channels_list)
+    return list(builder.schemas[getattr(builder, f"{side}_schema")])
+
+
+def _fields_schema(graph: AnyPregel, suffix: str, names: Iterable[str]) -> Json | None:
+    """What an update may hold, field by field."""
+    fields = {name: getattr(graph.channels.get(name), "UpdateType", Any) for name in names}
+    name = graph.get_name(suffix)
+    whole = _record_schema(name, fields)
     if whole is not None:
         return whole
-    alone = {name: kind if _record_schema(graph, {name: kind}) else Any for name, kind in fields.items()}
-    return _record_schema(graph, alone)
+    return _record_schema(
+        name, {key: kind if _record_schema(name, {key: kind}) else Any for key, kind in fields.items()}
+    )
 
 
-def _record_schema(graph: Pregel[Any, Any, Any, Any], fields: dict[str, Any]) -> Json | None:
+def _record_schema(name: str, fields: dict[str, Any]) -> Json | None:
     from pydantic import TypeAdapter
+    from typing_extensions import TypedDict
 
     # A TypedDict, because its keys may be any text: models refuse names like `_draft` or `copy`.
-    record = TypedDict(graph.get_name("State"), fields, total=False)  # type: ignore[misc]
-    return _schema_or_none(lambda: TypeAdapter(record).json_schema(), graph, "state")
+    record = TypedDict(name, fields, total=False)  # type: ignore[misc]
+    return _attempt(lambda: TypeAdapter(record).json_schema())

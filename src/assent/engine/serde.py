@@ -16,6 +16,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,26 @@ class UnreadableState(StateError):
     """Stored bytes that cannot be turned back into what they were."""
 
     code = "unreadable_state"
+
+
+_lost_writes: ContextVar[list[Exception] | None] = ContextVar("lost_writes", default=None)
+
+
+def watch_writes() -> list[Exception]:
+    """The list of writes to checkpoints that fail from here on, in this task and those that it starts.
+
+    LangGraph writes in the background and, with any durability but `sync`, keeps such a failure to itself when it
+    happens in a subgraph that then stops for a person: the question would be asked on a state that was never stored.
+    """
+    lost: list[Exception] = []
+    _lost_writes.set(lost)
+    return lost
+
+
+def note_lost_write(error: Exception) -> None:
+    """To be called by whatever fails to store something, before it raises."""
+    if (lost := _lost_writes.get()) is not None:
+        lost.append(error)
 
 
 def require_strict_msgpack() -> None:

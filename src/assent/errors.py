@@ -8,14 +8,20 @@ one CLI line and an exit code); nobody below a surface knows about HTTP response
     ├── ConfigError                   invalid_config        500   a setting or file stops the start
     │   └── UnsafeStart               unsafe_start          500   serving like this would leave the door open
     ├── Invalid                       invalid_request       422   the request cannot be understood
-    │   └── InvalidJson               invalid_json          422
+    │   ├── InvalidJson               invalid_json          422
+    │   └── InvalidAnswer             invalid_answer        422   does not fit the question (+ `errors`); it stays open
+    ├── BadRequest                    bad_request           400   understood, but contradicts itself or the state
     ├── Unauthenticated               unauthenticated       401
     ├── Forbidden                     not_allowed           403
     │   └── OriginRefused             origin_refused        403   a browser page from elsewhere
     ├── HostRefused                   host_refused          421   the Host header names another server
     ├── NotFound                      not_found             404   also whatever belongs to another tenant
+    ├── MethodNotAllowed              method_not_allowed    405
     ├── Conflict                      conflict              409
-    │   └── AlreadyExists             already_exists        409
+    │   ├── AlreadyExists             already_exists        409
+    │   ├── ThreadBusy                thread_busy           409   another run of the thread is under way
+    │   ├── ThreadWaits               thread_waits          409   a person has to answer first (+ `pending`)
+    │   └── AnswerRefused             answer_refused        409   not a question that waits (+ `pending`, `decision`)
     ├── TooLarge                      too_large             413
     ├── AuditBroken                   audit_broken          500   the event chain does not verify
     └── Unavailable                   unavailable           503   try again after `retry_after` seconds
@@ -67,6 +73,19 @@ class InvalidJson(Invalid):
     code = "invalid_json"
 
 
+class InvalidAnswer(Invalid):
+    """The answer does not fit the question, which still waits."""
+
+    code = "invalid_answer"
+
+
+class BadRequest(AssentError):
+    """The request contradicts itself, or what it is about."""
+
+    code = "bad_request"
+    status = 400
+
+
 class Unauthenticated(AssentError):
     """No valid credential came with the request."""
 
@@ -104,6 +123,13 @@ class NotFound(AssentError):
     status = 404
 
 
+class MethodNotAllowed(AssentError):
+    """This address does not answer to that method."""
+
+    code = "method_not_allowed"
+    status = 405
+
+
 class Conflict(AssentError):
     """The current state does not allow this."""
 
@@ -115,6 +141,24 @@ class AlreadyExists(Conflict):
     """Something by that name is there already."""
 
     code = "already_exists"
+
+
+class ThreadBusy(Conflict):
+    """Thread is already running a task. Wait for it to finish or choose a different multitask strategy."""
+
+    code = "thread_busy"
+
+
+class ThreadWaits(Conflict):
+    """The thread waits for a person's answer. Answer what is pending, or choose a different multitask strategy."""
+
+    code = "thread_waits"
+
+
+class AnswerRefused(Conflict):
+    """That question does not wait for an answer any more."""
+
+    code = "answer_refused"
 
 
 class TooLarge(AssentError):

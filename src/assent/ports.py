@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from assent.store.transaction import Tx
+from assent.store.transaction import Handover, Tx
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
+class Queue(Protocol):
+    """Takes runs whose turn it is to where they are executed: this process, or any worker on the same database."""
+
+    def take(self, handovers: Sequence[Handover]) -> None:
+        """Called right after the transaction that handed them over was committed."""
+        ...
+
+    def cancel(self, tenant: str, run_id: str) -> None:
+        """Stops a run that is being executed. What becomes of it is read from its row."""
+        ...
+
+
 class Store(Protocol):
     """Runs functions over transactions. A `tenant` of None opens one across tenants: for the system itself only."""
+
+    queue: Queue | None
 
     async def open(self) -> None: ...
 

@@ -6,6 +6,7 @@ A value comes from, in rising order: its default, `assent.toml`, the environment
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import tomllib
@@ -20,17 +21,21 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
+from assent.domain.runs import Strategy
 from assent.errors import ConfigError, Invalid
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-_LISTS = frozenset({"allowed_hosts", "cors_origins", "trusted_proxies"})
+_LISTS = frozenset({"allowed_hosts", "cors_origins", "trusted_proxies", "checkpoint_types"})
+_LONGEST = timedelta(days=36_500)
+_FILE_VARIABLE = "ASSENT_SETTINGS"
 
+DEMO_PORT = 8002
 LOOPBACK_ORIGIN = r"https?://(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?"
 
 
 def _duration(value: Any) -> Any:
     """Accepts `90s`, `15m`, `12h`, `7d`, plain seconds, or what pydantic knows (ISO 8601)."""
-    found = re.fullmatch(r"(\d+)([smhd])", value.strip()) if isinstance(value, str) else None
+    found = re.fullmatch(r"(\d{1,9})([smhd])", value.strip()) if isinstance(value, str) else None
     return timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else value
 
 
@@ -44,13 +49,13 @@ def _database(value: Any) -> str:
     return str(value)
 
 
-Duration = Annotated[timedelta, BeforeValidator(_duration)]
+Duration = Annotated[timedelta, BeforeValidator(_duration), Field(gt=timedelta(), le=_LONGEST)]
 
 
 def parse_duration(text: str) -> timedelta:
     found = _duration(text)
-    if not isinstance(found, timedelta) or found <= timedelta():
-        raise Invalid(f"{text!r} is not a length of time", hint="such as 90s, 15m, 12h or 7d")
+    if not isinstance(found, timedelta) or not timedelta() < found <= _LONGEST:
+        raise Invalid(f"{text!r} is not a length of time", hint="such as 90s, 15m, 12h or 7d, at most 36500d")
     return found
 
 
@@ -69,7 +74,7 @@ class Settings(BaseModel):
 
     mode: Mode = Mode.DEV
     config: Path = Path("langgraph.json")
-    host: str = "127.0.0.1"
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 2024
     database: Annotated[str, BeforeValidator(_database)] = "sqlite:///.assent/assent.db"
     database_connections: Annotated[int, Field(ge=1, le=500)] = 10
@@ -78,6 +83,10 @@ class Settings(BaseModel):
     trusted_proxies: tuple[str, ...] = ()
     max_body_bytes: Annotated[int, Field(ge=1024)] = 20 * 1024 * 1024
     session_lifetime: Duration = timedelta(days=7)
+    default_multitask_strategy: Strategy = Strategy.REJECT
+    run_timeout: Duration = timedelta(days=1)
+    run_concurrency: Annotated[int, Field(ge=1, le=10_000)] = 32
+    checkpoint_types: tuple[str, ...] = ()
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"
     retention_event_payloads: Duration | None = None
@@ -97,6 +106,7 @@ class Loaded:
 
     settings: Settings
     origins: Mapping[str, str]
+    remarks: tuple[str, ...] = ()
 
 
 def load(
@@ -115,20 +125,22 @@ def load(
         found.update(layer)
     settings = _validated(found)
     origins = {name: found[name][1] if name in found else "default" for name in Settings.model_fields}
-    return Loaded(_beside_config(settings, found), origins)
+    return Loaded(_with_derived_defaults(settings, found), origins, _strangers(environment))
 
 
 def _from_file(environment: Mapping[str, str], folder: Path) -> dict[str, tuple[Any, str]]:
-    named = environment.get("ASSENT_SETTINGS")
+    named = environment.get(_FILE_VARIABLE)
     path = folder / (named or "assent.toml")
     if not path.exists():
         if named:
-            raise ConfigError(f"ASSENT_SETTINGS names {named}, which does not exist")
+            raise ConfigError(f"{_FILE_VARIABLE} names {named}, which does not exist")
         return {}
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path.name} is not valid TOML: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{path.name} cannot be read: {error.strerror}") from None
     return {name: (value, path.name) for name, value in values.items()}
 
 
@@ -139,6 +151,23 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, tuple[Any, st
         if variable.startswith("ASSENT_") and name in Settings.model_fields:
             found[name] = (_split(value) if name in _LISTS else value, variable)
     return found
+
+
+def _strangers(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Says which `ASSENT_` variables are no settings. One that is nearly the name of a setting stops the start."""
+    strangers = sorted(name for name in environment if name.startswith("ASSENT_") and not _is_known(name))
+    for variable in strangers:
+        if near := _nearest(variable.removeprefix("ASSENT_").lower()):
+            raise ConfigError(f"{variable} is not a setting", hint=f"did you mean ASSENT_{near.upper()}?")
+    return tuple(f"{variable} is not a setting and has no effect" for variable in strangers)
+
+
+def _is_known(variable: str) -> bool:
+    return variable == _FILE_VARIABLE or variable.removeprefix("ASSENT_").lower() in Settings.model_fields
+
+
+def _nearest(name: str) -> str | None:
+    return next(iter(difflib.get_close_matches(name, list(Settings.model_fields), n=1, cutoff=0.75)), None)
 
 
 def _split(value: str) -> list[str]:
@@ -158,17 +187,21 @@ def _complaints(error: ValidationError, found: Mapping[str, tuple[Any, str]]) ->
     for problem in error.errors(include_url=False, include_input=False):
         name = str(problem["loc"][0])
         origin = found[name][1] if name in found else "default"
-        what = (
-            "is not a setting" if problem["type"] == "extra_forbidden" else problem["msg"].removeprefix("Value error, ")
-        )
+        unknown = problem["type"] == "extra_forbidden"
+        what = _unknown(name) if unknown else problem["msg"].removeprefix("Value error, ")
         said.append(f"{name} (from {origin}): {what}")
     return said
 
 
-def _beside_config(settings: Settings, found: Mapping[str, tuple[Any, str]]) -> Settings:
-    """The default database lies under `.assent/` beside the graph configuration, wherever the command was started."""
-    if "database" in found:
-        return settings
-    name = "demo.db" if settings.mode is Mode.DEMO else "assent.db"
-    path = settings.config.parent / ".assent" / name
-    return settings.model_copy(update={"database": f"sqlite:///{path}"})
+def _unknown(name: str) -> str:
+    near = _nearest(name)
+    return f"is not a setting; did you mean {near}?" if near else "is not a setting"
+
+
+def _with_derived_defaults(settings: Settings, found: Mapping[str, tuple[Any, str]]) -> Settings:
+    """The demo has a port and a file of its own; the database lies under `.assent/` beside the graph configuration,
+    wherever the command was started."""
+    demo = settings.mode is Mode.DEMO
+    path = settings.config.parent / ".assent" / ("demo.db" if demo else "assent.db")
+    derived = {"database": f"sqlite:///{path}"} | ({"port": DEMO_PORT} if demo else {})
+    return settings.model_copy(update={name: value for name, value in derived.items() if name not in found})

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from assent.api.schemas import Body, Cursor, Limit, PageOf
 from assent.domain.access import Scope
 from assent.domain.timeline import Head
+from assent.errors import Invalid
 from assent.http.authentication import Caller
 from assent.http.routing import router
 from assent.services.audit import Audit
@@ -59,6 +60,12 @@ class Erased(BaseModel):
     payloads: int
 
 
+def _anchor(seq: int | None, digest: str | None) -> Head | None:
+    if (seq is None) is not (digest is None):
+        raise Invalid("a head is its number and its hash together")
+    return Head(seq, digest) if seq is not None and digest is not None else None
+
+
 def routes(audit: Audit) -> APIRouter:
     api = router("/api/audit", "audit")
 
@@ -80,8 +87,7 @@ def routes(audit: Audit) -> APIRouter:
         seq: Annotated[int | None, Query(ge=1, description="a head exported earlier: its number…")] = None,
         hash: Annotated[str | None, Query(pattern="^[0-9a-f]{64}$", description="…and its hash")] = None,
     ) -> VerdictView:
-        anchor = Head(seq, hash) if seq is not None and hash is not None else None
-        verdict = await audit.verify(caller, anchor=anchor)
+        verdict = await audit.verify(caller, anchor=_anchor(seq, hash))
         breaks = [BreakView(seq=found.seq, reason=found.reason) for found in verdict.breaks]
         return VerdictView(ok=not breaks, seq=verdict.head.seq, hash=verdict.head.hash, breaks=breaks)
 

@@ -8,7 +8,8 @@ from pydantic import BaseModel, Field
 from assent.api.schemas import Body
 from assent.domain.access import Kind, Principal, Scope
 from assent.http import sessions
-from assent.http.authentication import Caller, require_same_origin
+from assent.http.authentication import Caller
+from assent.http.origins import require_same_origin
 from assent.http.routing import router
 from assent.services.access import Access
 

@@ -65,7 +65,7 @@ def verify(
 ) -> None:
     """Check that no event was changed, removed or reordered. Exit code 8 where one was."""
     anchor = _parse_head(head) if head else None
-    verdicts = [_verify_file(file)] if file else _verify_database(tenant, config, database, anchor)
+    verdicts = [_verify_file(file, anchor)] if file else _verify_database(tenant, config, database, anchor)
     if as_json:
         output.emit([_verdict(verdict) for verdict in verdicts])
     else:
@@ -117,11 +117,11 @@ def erase(
     output.say(f"erased {count} payload{'' if count == 1 else 's'}; the timeline still verifies")
 
 
-def _verify_file(file: Path) -> Verdict:
+def _verify_file(file: Path, anchor: Head | None) -> Verdict:
     if not file.exists():
         raise NotFound(f"there is no file {file}")
     with file.open(encoding="utf-8") as lines:
-        return verify_export(lines)
+        return verify_export(lines, anchor)
 
 
 def _verify_database(
@@ -129,6 +129,8 @@ def _verify_database(
 ) -> list[Verdict]:
     async def use(services: Services, _: Principal) -> list[Verdict]:
         tenants = [tenant] if tenant else await services.audit.tenants()
+        if anchor and len(tenants) > 1:
+            raise Invalid("a head belongs to one tenant", hint="name it with --tenant")
         return [await services.audit.verify(operator(one), anchor=anchor) for one in tenants]
 
     return run_beside(database, config, TENANT, use)

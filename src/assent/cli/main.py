@@ -6,8 +6,11 @@ import sys
 
 import typer
 
+from sqlalchemy.exc import DBAPIError
+
 from assent.cli import audit, config, database, keys, output, serve, users
-from assent.errors import AssentError
+from assent.errors import AssentError, ConfigError
+from assent.store import faults
 
 
 def application() -> typer.Typer:
@@ -33,3 +36,7 @@ def main() -> None:
         application()()
     except AssentError as error:
         sys.exit(output.fail(error))
+    except DBAPIError as error:
+        sys.exit(output.fail(faults.translate(error) or ConfigError(f"the database cannot be used: {error.orig}")))
+    except OSError as error:
+        sys.exit(output.fail(ConfigError(f"{error.filename or 'a file'}: {error.strerror or error}")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -16,6 +17,8 @@ from assent.settings import Loaded, Settings, load
 
 T = TypeVar("T")
 
+log = logging.getLogger(__name__)
+
 Config = Annotated[Path | None, typer.Option(help="The graphs to serve: a langgraph.json.", metavar="PATH")]
 Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
 Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free one.")]
@@ -28,6 +31,8 @@ TENANT = DEFAULT_TENANT
 def loaded(**options: Any) -> Loaded:
     found = load(options)
     logs.configure(found.settings.log_level, found.settings.log_format)
+    for remark in found.remarks:
+        log.warning(remark)
     return found
 
 
@@ -39,9 +44,18 @@ def run_beside(
     database: str | None, config: Path | None, tenant: str, use: Callable[[Services, Principal], Awaitable[T]]
 ) -> T:
     """Runs one use case on the database itself, as the operator of a tenant. A server may be running meanwhile."""
+    return run_with(settings(database=database, config=config), tenant, use)
 
+
+def run_with(found: Settings, tenant: str, use: Callable[[Services, Principal], Awaitable[T]]) -> T:
     async def main() -> T:
-        async with open_services(settings(database=database, config=config)) as services:
+        async with open_services(found) as services:
             return await use(services, operator(tenant))
 
     return asyncio.run(main())
+
+
+def address(found: Settings, port: int | None = None) -> str:
+    """Where a browser on this machine reaches a server with these settings."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(found.host, found.host)  # noqa: S104 - compared, not bound
+    return f"http://{f'[{host}]' if ':' in host else host}:{found.port if port is None else port}"

@@ -39,10 +39,10 @@ EXIT_CODES: dict[type[AssentError], int] = {
 
 def fail(error: AssentError) -> int:
     """The CLI's error translator: one line on stderr, the hint below it, and the exit code."""
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(f"assent: {error.message}", style="red", markup=False)
+    console = _console(stderr=True)
+    console.print(f"assent: {' '.join(error.message.split())}", style="red")
     if error.hint:
-        console.print(f"  {error.hint}", markup=False)
+        console.print(f"  {error.hint}")
     return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
 
 
@@ -52,7 +52,7 @@ def emit(value: Any) -> None:
 
 
 def say(text: str = "", *, to_stderr: bool = False) -> None:
-    Console(highlight=False, soft_wrap=True, stderr=to_stderr).print(text, markup=False)
+    _console(stderr=to_stderr).print(text)
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: str) -> None:
@@ -64,7 +64,12 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: s
         grid.add_column(column.replace("_", " "), overflow="fold")
     for row in rows:
         grid.add_row(*(_cell(row[column]) for column in columns))
-    Console(highlight=False).print(grid)
+    _console().print(grid, soft_wrap=False)
+
+
+def _console(*, stderr: bool = False) -> Console:
+    """Prints text as it is: nothing in a name or a path is taken for markup or an emoji."""
+    return Console(stderr=stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
 def _cell(value: Any) -> str:

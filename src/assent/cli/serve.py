@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-from typing import TYPE_CHECKING
+import logging
 
 import typer
 from sqlalchemy import make_url
 
-from assent.app import Services, create_app, open_services
+from assent.app import Services, create_app, load_project, open_engine, open_services
 from assent.cli import output
-from assent.cli.options import Config, Database, Host, Port, settings
-from assent.errors import ConfigError, UnsafeStart
+from assent.cli.options import Config, Database, Host, Port, address, settings
+from assent.engine.loader import LoadedGraphs
+from assent.errors import AssentError, ConfigError, UnsafeStart
 from assent.services.onboarding import Welcome
 from assent.settings import Mode, Settings
 
-if TYPE_CHECKING:
-    import uvicorn
-
 _PRUNE_EVERY_SECONDS = 3600
+
+log = logging.getLogger(__name__)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -34,7 +33,7 @@ def dev(config: Config = None, host: Host = None, port: Port = None, database: D
     _start(settings(mode=Mode.DEV, config=config, host=host, port=port, database=database))
 
 
-def demo(host: Host = None, port: Port = 8002, database: Database = None) -> None:
+def demo(host: Host = None, port: Port = None, database: Database = None) -> None:
     """Everything on SQLite, with something to decide. Needs no key and no other service."""
     _start(settings(mode=Mode.DEMO, host=host, port=port, database=database))
 
@@ -57,19 +56,21 @@ def worker(config: Config = None, database: Database = None) -> None:
 def _start(found: Settings) -> None:
     import uvloop
 
+    graphs = load_project(found)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(found))
+        runner.run(_serve(found, graphs))
 
 
-async def _serve(found: Settings) -> None:
-    async with open_services(found) as services:
+async def _serve(found: Settings, graphs: LoadedGraphs) -> None:
+    from assent.cli import server
+
+    async with open_services(found) as services, open_engine(services.store, graphs, found) as engine:
         await _refuse_open_door(services, found)
+        listener = server.bind(found)  # before the welcome, whose keys are shown once and would be lost
         welcome = Welcome(None) if found.mode is Mode.SERVE else await services.onboarding.welcome()
-        listener = _bind(found)
-        server = _server(services, found)
         pruning = asyncio.create_task(_prune_hourly(services))
-        _announce(found, listener.getsockname()[1], welcome)
-        await server.serve(sockets=[listener])
+        _announce(found, graphs, listener.getsockname()[1], welcome)
+        await server.make(create_app(services, engine, found), found).serve(sockets=[listener])
         pruning.cancel()
 
 
@@ -82,58 +83,30 @@ async def _refuse_open_door(services: Services, found: Settings) -> None:
         )
 
 
-def _bind(found: Settings) -> socket.socket:
-    """Bound here rather than by the server, so that a taken port is one clear line."""
-    family = socket.AF_INET6 if ":" in found.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((found.host, found.port))
-    except OSError as error:
-        listener.close()
-        reason = error.strerror or str(error)
-        raise ConfigError(
-            f"cannot listen on {found.host}:{found.port}: {reason}", hint="choose another --port"
-        ) from None
-    return listener
-
-
-def _server(services: Services, found: Settings) -> uvicorn.Server:
-    import uvicorn
-
-    config = uvicorn.Config(
-        create_app(services, found),
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        ws="none",
-        server_header=False,
-        proxy_headers=bool(found.trusted_proxies),
-        forwarded_allow_ips=list(found.trusted_proxies),
-        timeout_graceful_shutdown=20,
-    )
-    return uvicorn.Server(config)
-
-
 async def _prune_hourly(services: Services) -> None:
     while True:
-        await services.retention.prune()
+        try:
+            await services.retention.prune()
+        except AssentError as error:
+            log.warning("retention has to wait", extra={"reason": error.message})
         await asyncio.sleep(_PRUNE_EVERY_SECONDS)
 
 
-def _announce(found: Settings, port: int, welcome: Welcome) -> None:
-    host = f"[{found.host}]" if ":" in found.host else found.host
-    url = f"http://{host}:{port}"
-    lines = {"listening": url, "serving": _served(found), "data": _shown(found)}
-    if welcome.login_token:
-        lines["sign in"] = f"{url}/login#{welcome.login_token}"
+def _announce(found: Settings, graphs: LoadedGraphs, port: int, welcome: Welcome) -> None:
+    url = address(found, port)
+    lines = {"listening": f"{url} on {found.host}" if found.host not in url else url}
+    lines |= {"serving": _served(found, graphs), "data": _shown(found)}
+    lines["sign in"] = f"{url}/login#{welcome.login_token}" if welcome.login_token else "assent users login-link NAME"
     if welcome.agent_key:
         lines |= {"agent key": welcome.agent_key, "reviewer key": f"{welcome.reviewer_key}  (both shown this once)"}
     output.say(f"\nAssent {found.mode}\n" + "\n".join(f"  {name:<13}{value}" for name, value in lines.items()) + "\n")
 
 
-def _served(found: Settings) -> str:
-    return str(found.config) if found.config.exists() else f"no graphs: there is no {found.config} here"
+def _served(found: Settings, graphs: LoadedGraphs) -> str:
+    if not found.config.exists():
+        return f"no graphs: there is no {found.config} here"
+    failed = f"; not loaded, see above: {', '.join(graphs.failures)}" if graphs.failures else ""
+    return f"{', '.join(graphs.graphs) or 'no graphs'} from {found.config}{failed}"
 
 
 def _shown(found: Settings) -> str:

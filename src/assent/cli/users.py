@@ -8,7 +8,7 @@ import typer
 
 from assent.app import Services
 from assent.cli import output
-from assent.cli.options import TENANT, AsJson, Config, Database, Tenant, run_beside, settings
+from assent.cli.options import TENANT, AsJson, Config, Database, Tenant, address, run_beside, run_with, settings
 from assent.domain.access import Principal, Role
 from assent.domain.users import User
 from assent.store.paging import LARGEST_PAGE
@@ -92,9 +92,9 @@ def login_link(
     async def use(services: Services, caller: Principal) -> str:
         return await services.users.login_link(caller, name)
 
-    token = run_beside(database, config, tenant, use)
     found = settings(config=config, database=database)
-    output.say(f"{(url or f'http://{found.host}:{found.port}').rstrip('/')}/login#{token}")
+    token = run_with(found, tenant, use)
+    output.say(f"{(url or address(found)).rstrip('/')}/login#{token}")
 
 
 def _change(name: str, tenant: str, config: Any, database: str | None, **change: Any) -> User:

@@ -81,6 +81,11 @@ class Principal:
         if scope not in self.scopes:
             raise Forbidden(f"{self.kind} {self.name!r} lacks the scope {scope}", missing=[scope.value])
 
+    def require_any(self, *scopes: Scope) -> None:
+        """One of these scopes is enough."""
+        if self.scopes.isdisjoint(scopes):
+            raise Forbidden(f"{self.kind} {self.name!r} lacks the scopes {' or '.join(scopes)}", missing=list(scopes))
+
 
 def parse_scopes(kind: Kind, names: Iterable[str]) -> frozenset[Scope]:
     """The named scopes, or the usual ones of this kind where none is named; beyond the kind's ceiling is refused."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from uuid import UUID
 
 import uuid_utils
 
@@ -11,6 +12,14 @@ import uuid_utils
 def new_id() -> str:
     """A UUIDv7: sorts by the time it was made."""
     return str(uuid_utils.uuid7())
+
+
+def as_uuid(text: str) -> str | None:
+    """The one way we write a UUID, whichever way it was given; None for anything else."""
+    try:
+        return str(UUID(text))
+    except ValueError:
+        return None
 
 
 def new_token(prefix: str) -> str:

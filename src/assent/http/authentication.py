@@ -1,6 +1,6 @@
 """Settles who is calling before any route runs. Everything is refused unless a path is named as public below.
 
-Order: an API key (`x-api-key`, then bearer), the session cookie, then, in `dev` and `demo` only, the keyless caller on
+Order: an API key (`x-api-key` or bearer), the session cookie, then, in `dev` and `demo` only, the keyless caller on
 loopback, who is the principal `local-agent` and can never decide.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from fastapi import Depends, Request
 from starlette.datastructures import Headers
@@ -17,19 +17,23 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from assent.domain.access import Principal, local_agent
-from assent.domain.keys import PREFIX
-from assent.errors import AssentError, OriginRefused, Unauthenticated
+from assent.errors import AssentError, Unauthenticated
 from assent.http import errors
-from assent.services.access import Access
-from assent.settings import LOOPBACK_ORIGIN, Mode, Settings, is_loopback
+from assent.http.origins import is_local, is_loopback_origin, require_same_origin
+from assent.services.access import Access, is_key
+from assent.settings import Mode, Settings
 
 SESSION_COOKIE = "assent_session"
 
-
-PUBLIC = re.compile(r"/(ok|info|login|static/.*|api/session|docs|openapi\.json|favicon\.ico)?")
+_PUBLIC = re.compile(r"/(ok|info|login|logout|static/.*|api/session|docs|openapi\.json|favicon\.ico)?")
 """Paths that answer without a credential. They tell nothing that belongs to a tenant."""
 
-_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_PAGES = re.compile(r"/inbox(/.*)?")
+"""Paths for people: without a session they lead to the sign-in page, also where a program would need no key."""
+
+
+def is_public(path: str) -> bool:
+    return _PUBLIC.fullmatch(path) is not None
 
 
 class Authentication:
@@ -43,7 +47,7 @@ class Authentication:
             return await self.app(scope, receive, send)
         connection = HTTPConnection(scope)
         try:
-            if not PUBLIC.fullmatch(scope["path"]):
+            if not is_public(scope["path"]):
                 scope.setdefault("state", {})["principal"] = await self._principal(connection)
         except AssentError as error:
             return await _refuse(connection, error)(scope, receive, send)
@@ -51,7 +55,7 @@ class Authentication:
 
     async def _principal(self, connection: HTTPConnection) -> Principal:
         key = _key(connection.headers)
-        if key and (key.startswith(f"{PREFIX}_") or not self._keyless_allowed(connection)):
+        if key and (is_key(key) or not self._keyless_allowed(connection)):
             return await self._access.by_key(key)
         if session := connection.cookies.get(SESSION_COOKIE):
             require_same_origin(connection)
@@ -62,39 +66,31 @@ class Authentication:
 
     def _keyless_allowed(self, connection: HTTPConnection) -> bool:
         """Loopback in every respect: the setting, the peer, the Host it asked for, the page it comes from."""
-        if self._settings.mode is Mode.SERVE or connection.client is None or not is_loopback(connection.client.host):
+        if self._settings.mode is Mode.SERVE or _PAGES.fullmatch(connection.scope["path"]):
             return False
-        origin = connection.headers.get("origin")
-        from_known_page = origin is None or origin in self._settings.cors_origins or _is_loopback_origin(origin)
-        return from_known_page and is_loopback(connection.url.hostname or "")
+        return is_local(connection) and self._is_known_page(connection.headers.get("origin"))
 
-
-def require_same_origin(connection: HTTPConnection) -> None:
-    """A cookie travels by itself, so what it changes must come from a page of ours."""
-    if connection.scope.get("method", "GET") in _SAFE_METHODS:
-        return
-    origin = connection.headers.get("origin")
-    cross_site = connection.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
-    if cross_site or (origin is not None and urlsplit(origin).netloc != connection.headers.get("host")):
-        raise OriginRefused()
+    def _is_known_page(self, origin: str | None) -> bool:
+        return origin is None or origin in self._settings.cors_origins or is_loopback_origin(origin)
 
 
 def _key(headers: Headers) -> str | None:
+    """The API key of a request. One of ours counts before one that a client sends along for another service."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
-    return headers.get("x-api-key") or (token.strip() if scheme.lower() == "bearer" else None)
-
-
-def _is_loopback_origin(origin: str) -> bool:
-    return re.fullmatch(LOOPBACK_ORIGIN, origin) is not None
+    sent = [headers.get("x-api-key", ""), token.strip() if scheme.lower() == "bearer" else ""]
+    return next((key for key in sent if is_key(key)), sent[0] or sent[1] or None)
 
 
 def _refuse(connection: HTTPConnection, error: AssentError) -> Response:
     """A person who opens a page is sent to sign in; a program gets the error."""
-    path = connection.url.path
-    wants_page = "text/html" in connection.headers.get("accept", "") and not path.startswith("/api")
-    if isinstance(error, Unauthenticated) and wants_page and connection.scope.get("method") == "GET":
-        return RedirectResponse(f"/login?next={quote(path)}", 303)
+    path, query = connection.scope["path"], connection.url.query
+    if isinstance(error, Unauthenticated) and _PAGES.fullmatch(path) and _opens_page(connection):
+        return RedirectResponse(f"/login?next={quote(f'{path}?{query}' if query else path)}", 303)
     return errors.respond(path, error)
+
+
+def _opens_page(connection: HTTPConnection) -> bool:
+    return connection.scope.get("method") == "GET" and "text/html" in connection.headers.get("accept", "")
 
 
 def _caller(request: Request) -> Principal:

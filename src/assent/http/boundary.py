@@ -1,4 +1,4 @@
-"""What every request passes before a route sees it: a request id and a log line, the Host check, the size limit.
+"""What every request passes before a route sees it: a request id and a log line, the Host check, CORS, the size limit.
 
 Plain ASGI, so that it holds for mounted apps and streams as well. Who is calling is settled in `authentication.py`.
 """
@@ -11,17 +11,21 @@ import time
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assent import logs
 from assent.domain.ids import new_id
-from assent.errors import HostRefused, TooLarge
+from assent.errors import AssentError, HostRefused, TooLarge
 from assent.http import errors
+from assent.http.authentication import is_public
+from assent.http.origins import host_of
 from assent.settings import LOOPBACK_ORIGIN, Mode, Settings, is_loopback
 
 log = logging.getLogger("assent.access")
 
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_PUBLIC_LIMIT = 16 * 1024
 
 
 class RequestLog:
@@ -41,15 +45,13 @@ class RequestLog:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)["X-Request-Id"] = logs.request_id.get() or ""
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-Id"] = logs.request_id.get() or ""
+                headers["X-Content-Type-Options"] = "nosniff"
             await send(message)
 
         try:
             await self.app(scope, receive, tagged)
-        except Exception:  # the last boundary: anything a route did not expect becomes a 500 with an id
-            log.exception("unhandled error", extra={"path": scope["path"]})
-            if not status:
-                await errors.unexpected(scope["path"])(scope, receive, tagged)
         finally:
             elapsed = round((time.perf_counter() - started) * 1000, 1)
             facts = {"method": scope["method"], "path": scope["path"], "status": status, "ms": elapsed}
@@ -62,21 +64,49 @@ class HostCheck:
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app = app
-        self._known = frozenset(_host(name) for name in (settings.host, *settings.allowed_hosts))
+        self._known = frozenset(name.strip("[]").lower() for name in (settings.host, *settings.allowed_hosts))
         self._any = "*" in settings.allowed_hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] in ("http", "websocket") and not self._knows(Headers(scope=scope).get("host", "")):
+        if scope["type"] in ("http", "websocket") and not self._knows(host_of(HTTPConnection(scope))):
             return await errors.respond(scope["path"], HostRefused())(scope, receive, send)
         await self.app(scope, receive, send)
 
-    def _knows(self, header: str) -> bool:
-        host = _host(header)
+    def _knows(self, host: str) -> bool:
         return self._any or host in self._known or is_loopback(host)
 
 
+class LastResort:
+    """Anything that no route expected becomes a 500 with an id. Inside CORS, so that pages elsewhere can read it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        answered = False
+
+        async def watched(message: Message) -> None:
+            nonlocal answered
+            answered = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watched)
+        except ClientDisconnect:
+            log.info("the caller went away before the end of the request", extra={"path": scope["path"]})
+        except Exception as error:  # the last boundary: an unfinished answer is cut off, a missing one becomes a 500
+            response = errors.last(scope["path"], error)
+            if not answered:
+                await response(scope, receive, send)
+
+
 class BodyLimit:
-    """Refuses bodies over the limit, by their header where it is honest and by counting where it is not."""
+    """Refuses bodies over the limit, by their header where it is honest and by counting where it is not.
+
+    Where no credential is needed the limit is small: a stranger cannot make the server read and parse megabytes.
+    """
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self.app = app
@@ -85,32 +115,35 @@ class BodyLimit:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        declared = Headers(scope=scope).get("content-length", "0")
-        if declared.isdigit() and int(declared) > self._limit:
-            return await errors.respond(scope["path"], self._refusal())(scope, receive, send)
-        await self.app(scope, self._counting(receive), send)
-
-    def _counting(self, receive: Receive) -> Receive:
-        seen = 0
-
-        async def counted() -> Message:
-            nonlocal seen
-            message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > self._limit:
-                raise self._refusal()
-            return message
-
-        return counted
-
-    def _refusal(self) -> TooLarge:
-        return TooLarge(f"the body is larger than {self._limit} bytes", hint="see the setting max_body_bytes")
+        limit = min(self._limit, _PUBLIC_LIMIT) if is_public(scope["path"]) else self._limit
+        if _declared_length(scope) > limit:
+            return await errors.respond(scope["path"], _refusal(limit))(scope, receive, send)
+        await self.app(scope, _counting(receive, limit), send)
 
 
-def _host(header: str) -> str:
-    """The host of a Host header, without its port: `[::1]:2024` → `::1`."""
-    bracketed = re.match(r"\[([^\]]*)\]", header)
-    return (bracketed[1] if bracketed else header.partition(":")[0] if header.count(":") == 1 else header).lower()
+def _counting(receive: Receive, limit: int) -> Receive:
+    seen = 0
+
+    async def counted() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > limit:
+            raise _refusal(limit)
+        return message
+
+    return counted
+
+
+def _refusal(limit: int) -> AssentError:
+    hint = "sign in first" if limit == _PUBLIC_LIMIT else "see the setting max_body_bytes"
+    return TooLarge(f"the body is larger than {limit} bytes", hint=hint)
+
+
+def _declared_length(scope: Scope) -> int:
+    """19 digits are enough to be too large, and few enough to be turned into a number."""
+    digits = Headers(scope=scope).get("content-length", "0")[:19]
+    return int(digits) if digits.isdecimal() else 0
 
 
 def cors(settings: Settings) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from assent import logs
-from assent.errors import AssentError, Invalid, NotFound, Unavailable
+from assent.errors import AssentError, Invalid, MethodNotAllowed, NotFound, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +40,12 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
 
 
 async def _on_http(request: Request, error: Exception) -> Response:
+    """What the framework itself refuses: an address or a method that is not there, a form that cannot be read."""
     assert isinstance(error, HTTPException)
-    if error.status_code == NotFound.status:
-        return respond(request.url.path, NotFound())
-    return _json(
-        request.url.path, error.status_code, "http_error", str(error.detail), headers=dict(error.headers or {})
-    )
+    known = {NotFound.status: NotFound, MethodNotAllowed.status: MethodNotAllowed}.get(error.status_code)
+    message = known().message if known else str(error.detail)
+    code = (known or (Invalid if error.status_code < 500 else AssentError)).code
+    return _json(request.url.path, error.status_code, code, message, headers=dict(error.headers or {}))
 
 
 def respond(path: str, error: AssentError) -> Response:
@@ -59,8 +59,18 @@ def respond(path: str, error: AssentError) -> Response:
     return _json(path, error.status, error.code, error.message, {**facts, **error.extra}, headers)
 
 
-def unexpected(path: str) -> Response:
-    return respond(path, AssentError(f"something went wrong here; the log has it under {logs.request_id.get()}"))
+def last(path: str, error: Exception) -> Response:
+    """The response for an error that reached the last boundary. What was not raised on purpose tells only an id."""
+    if isinstance(error, AssentError):
+        return respond(path, error)
+    log.error("unhandled error", exc_info=error, extra={"path": path})
+    told = f"something went wrong here; the log has it under {logs.request_id.get()}"
+    return _json(path, AssentError.status, AssentError.code, told)
+
+
+def is_ours(path: str) -> bool:
+    """Whether an address belongs to our own REST rather than to the LangGraph API."""
+    return path == "/api" or path.startswith("/api/")
 
 
 def _json(
@@ -72,7 +82,7 @@ def _json(
     headers: dict[str, str] | None = None,
 ) -> Response:
     shared = {"code": code, **(facts or {}), "request_id": logs.request_id.get()}
-    if path.startswith("/api"):
+    if is_ours(path):
         body = {
             "type": f"urn:assent:error:{code}",
             "title": code.replace("_", " "),

@@ -31,7 +31,7 @@ class StrictRoute(APIRoute):
         async def strict(request: Request) -> Response:
             """Reads the body before FastAPI does, which would turn every failure to read it into the same 400."""
             request = StrictRequest(request.scope, request.receive)
-            if "json" in request.headers.get("content-type", "") and await request.body():
+            if await request.body() and "json" in request.headers.get("content-type", ""):
                 await request.json()
             return await handle(request)
 

@@ -6,15 +6,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from assent.domain.access import Principal
-from assent.domain.keys import PREFIX
 from assent.http.authentication import SESSION_COOKIE
-from assent.services.access import Access
+from assent.services.access import Access, is_key
 
 
 async def sign_in(access: Access, request: Request, response: Response, credential: str) -> Principal:
     """Opens a session by a login link's token or a reviewer's key and puts its cookie on the response."""
-    by_key = credential.startswith(f"{PREFIX}_")
-    principal, token = await (access.sign_in_by_key(credential) if by_key else access.sign_in_by_link(credential))
+    enter = access.sign_in_by_key if is_key(credential) else access.sign_in_by_link
+    principal, token = await enter(credential)
     secure = request.url.scheme == "https"
     response.set_cookie(SESSION_COOKIE, token, httponly=True, samesite="lax", secure=secure, path="/")
     return principal

@@ -7,12 +7,13 @@ revocation still takes effect within a second in every process.
 from __future__ import annotations
 
 import time
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 
-from assent.domain.access import Kind, Principal
+from assent.domain.access import SCOPE_CEILING, Kind, Principal, operator
 from assent.domain.ids import new_token, token_hash
-from assent.domain.keys import PREFIX
-from assent.errors import Unauthenticated
+from assent.domain.keys import PREFIX, ApiKey
+from assent.errors import Forbidden, Unauthenticated
 from assent.ports import Store
 from assent.store import events, keys, sessions, users
 from assent.store.transaction import Tx
@@ -20,6 +21,17 @@ from assent.store.transaction import Tx
 _REMEMBER_SECONDS = 0.5
 _MOST_REMEMBERED = 4096
 _NOTE_USE_EVERY = timedelta(hours=1)
+
+
+def is_key(credential: str) -> bool:
+    return credential.startswith(f"{PREFIX}_")
+
+
+def require_person(caller: Principal) -> None:
+    """Credentials of people are made by people, or by whoever holds the database: a program that could make itself a
+    reviewer's key, or sign itself in as a reviewer, could decide."""
+    if caller.kind is not Kind.REVIEWER and caller != operator(caller.tenant):
+        raise Forbidden(f"a {caller.kind} cannot make credentials of a person", hint="ask an administrator")
 
 
 class Access:
@@ -30,7 +42,7 @@ class Access:
 
     async def by_key(self, secret: str) -> Principal:
         """The holder of an API key; raises for one that is unknown, expired or revoked, without saying which."""
-        if not secret.startswith(f"{PREFIX}_"):
+        if not is_key(secret):
             raise Unauthenticated("that is not an Assent API key")
         return self._remembered(hashed := token_hash(secret)) or await self._look_up(hashed)
 
@@ -50,7 +62,9 @@ class Access:
         return principal, await self._open_session(principal, by="link")
 
     async def sign_in_by_key(self, secret: str) -> tuple[Principal, str]:
-        """Opens a session for the person a reviewer key belongs to; agents and services have no pages."""
+        """Opens a session for the person a reviewer key belongs to; agents and services have no pages.
+
+        A session has all the rights of its person, so a key that was given fewer does not open one."""
         principal = await self.by_key(secret)
         if principal.kind is not Kind.REVIEWER:
             raise Unauthenticated(
@@ -75,7 +89,7 @@ class Access:
             raise Unauthenticated("the API key is unknown, expired or revoked")
         if key.last_used_at is None or now - key.last_used_at > _NOTE_USE_EVERY:
             await self._store.write(key.tenant, keys.touch, key.id)
-        return self._remember(hashed, key.principal())
+        return self._remember(hashed, _within_ceiling(key.principal()))
 
     def _remember(self, hashed: str, principal: Principal) -> Principal:
         if len(self._recent) >= _MOST_REMEMBERED:
@@ -92,5 +106,20 @@ class Access:
 
 
 def _open_session(tx: Tx, principal: Principal, hashed: str, lifetime: timedelta, by: str) -> None:
-    sessions.insert(tx, hashed, principal, tx.now() + lifetime)
+    key = keys.by_id(tx, principal.via) if principal.via else None
+    sessions.insert(tx, hashed, principal, _session_end(key, tx.now(), lifetime))
     events.append(tx, principal, "session.opened", principal.actor, {"by": by})
+
+
+def _session_end(key: ApiKey | None, now: datetime, lifetime: timedelta) -> datetime:
+    """A session opened by a key ends with it at the latest."""
+    if key is None:
+        return now + lifetime
+    if not key.usable(now) or key.scopes != SCOPE_CEILING[Kind.REVIEWER]:
+        raise Unauthenticated("this key does not open a session: it was given only some of its person's rights")
+    return min(now + lifetime, key.expires_at) if key.expires_at else now + lifetime
+
+
+def _within_ceiling(principal: Principal) -> Principal:
+    """Whatever a stored row says, an agent or a service does not decide."""
+    return replace(principal, scopes=principal.scopes & SCOPE_CEILING[principal.kind])

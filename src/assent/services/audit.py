@@ -91,9 +91,9 @@ class Audit:
             after = chunk[-1][0].seq
 
 
-def verify_export(lines: Iterable[str]) -> Verdict:
-    """Checks an exported chain offline."""
-    check, head, tenant = ChainCheck(), None, ""
+def verify_export(lines: Iterable[str], anchor: Head | None = None) -> Verdict:
+    """Checks an exported chain offline; `anchor` is a head exported earlier that it must still contain."""
+    check, head, tenant = ChainCheck(anchor), None, ""
     for number, line in enumerate(lines, 1):
         record = _parse(line, number)
         if "head" in record:

@@ -11,7 +11,9 @@ from assent.domain.ids import new_id, new_token, token_hash
 from assent.domain.keys import PREFIX, ApiKey
 from assent.errors import Invalid, NotFound
 from assent.ports import Store
-from assent.store import events, keys, users
+from assent.services import names
+from assent.services.access import require_person
+from assent.store import events, keys, sessions, users
 from assent.store.paging import Page
 from assent.store.transaction import Tx
 
@@ -42,9 +44,11 @@ class Keys:
         granted = parse_scopes(kind, scopes)
         if (kind is Kind.REVIEWER) != (user is not None):
             raise Invalid("a key of kind reviewer belongs to a user, other keys do not", hint="give the user's name")
+        if kind is Kind.REVIEWER:
+            require_person(caller)
         secret = new_token(f"{PREFIX}_{kind}")
         key = await self._store.write(
-            caller.tenant, _create, caller, kind, name, user, granted, token_hash(secret), lifetime
+            caller.tenant, _create, caller, kind, names.checked(name), user, granted, token_hash(secret), lifetime
         )
         return NewKey(key, secret)
 
@@ -53,7 +57,8 @@ class Keys:
         return await self._store.read(caller.tenant, keys.page, limit=limit, cursor=cursor)
 
     async def revoke(self, caller: Principal, key_id: str) -> ApiKey:
-        """Revoking twice is fine and leaves one event."""
+        """Revoking twice is fine and leaves one event. A person whose key is revoked is signed out as well: sessions
+        may have been opened with it."""
         caller.require(Scope.ADMIN)
         return await self._store.write(caller.tenant, _revoke, caller, key_id)
 
@@ -82,13 +87,16 @@ def _create(
         scopes=scopes,
         expires_at=tx.now() + lifetime if lifetime else None,
     )
-    events.append(tx, caller, "key.created", f"key:{key_id}", {"kind": kind, "name": name, "scopes": sorted(scopes)})
+    told = {"kind": kind, "name": name, "scopes": sorted(scopes), "user": owner.id if owner else None}
+    events.append(tx, caller, "key.created", f"key:{key_id}", told)
     return _get(tx, key_id)
 
 
 def _revoke(tx: Tx, caller: Principal, key_id: str) -> ApiKey:
-    _get(tx, key_id)
+    key = _get(tx, key_id)
     if keys.revoke(tx, key_id):
+        if key.user_id:
+            sessions.end_all(tx, key.user_id)
         events.append(tx, caller, "key.revoked", f"key:{key_id}")
     return _get(tx, key_id)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from assent.domain.access import Kind, Role, operator
-from assent.errors import NotFound
+from assent.errors import AlreadyExists, Conflict, NotFound
 from assent.services.access import Access
 from assent.services.keys import Keys
 from assent.services.users import Users
@@ -31,14 +31,17 @@ class Onboarding:
     async def welcome(self) -> Welcome:
         if await self._access.configured():
             return Welcome(await self._link())
-        await self._users.create(operator(), name=LOCAL_USER, role=Role.ADMIN)
+        try:
+            await self._users.create(operator(), name=LOCAL_USER, role=Role.ADMIN)
+        except AlreadyExists:  # disabled on purpose, with everyone else
+            return Welcome(None)
         agent = await self._keys.create(operator(), kind=Kind.AGENT, name="local agent")
         reviewer = await self._keys.create(operator(), kind=Kind.REVIEWER, name="local reviewer", user=LOCAL_USER)
         return Welcome(await self._link(), agent.secret, reviewer.secret)
 
     async def _link(self) -> str | None:
-        """None where an operator has set up people of their own: then `assent users login-link` is the way."""
+        """None where the operator has set up people of their own: then `assent users login-link` is the way."""
         try:
             return await self._users.login_link(operator(), LOCAL_USER)
-        except NotFound:
+        except (NotFound, Conflict):  # not here, or disabled
             return None

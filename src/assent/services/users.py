@@ -7,8 +7,10 @@ from datetime import timedelta
 from assent.domain.access import Principal, Role, Scope
 from assent.domain.ids import new_id, new_token, token_hash
 from assent.domain.users import User
-from assent.errors import AlreadyExists, Conflict, Invalid, NotFound
+from assent.errors import AlreadyExists, Conflict, NotFound
 from assent.ports import Store
+from assent.services import names
+from assent.services.access import require_person
 from assent.store import events, sessions, users
 from assent.store.paging import Page
 from assent.store.transaction import Tx
@@ -22,9 +24,7 @@ class Users:
 
     async def create(self, caller: Principal, *, name: str, role: Role, email: str | None = None) -> User:
         caller.require(Scope.ADMIN)
-        if not name.strip() or len(name) > 200:
-            raise Invalid("a user needs a name of 1 to 200 characters")
-        return await self._store.write(caller.tenant, _create, caller, name.strip(), role, email)
+        return await self._store.write(caller.tenant, _create, caller, names.checked(name), role, email)
 
     async def list(self, caller: Principal, *, limit: int = 50, cursor: str | None = None) -> Page[User]:
         caller.require(Scope.ADMIN)
@@ -40,6 +40,7 @@ class Users:
     async def login_link(self, caller: Principal, name: str) -> str:
         """A token that signs this person in once, within a quarter of an hour."""
         caller.require(Scope.ADMIN)
+        require_person(caller)
         token = new_token("login")
         await self._store.write(caller.tenant, _link, caller, name, token_hash(token))
         return token
@@ -69,6 +70,8 @@ def _change(tx: Tx, caller: Principal, name: str, role: Role | None, disabled: b
 
 
 def _set_disabled(tx: Tx, caller: Principal, user: User, disabled: bool) -> None:
+    if not disabled and user.name == f"erased-{user.id}":
+        raise Conflict(f"{user.name!r} was erased and cannot come back")
     users.set_disabled(tx, user.id, tx.now() if disabled else None)
     if disabled:
         sessions.end_all(tx, user.id)

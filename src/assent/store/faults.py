@@ -1,13 +1,23 @@
-"""Turns what the databases say when they cannot serve into errors that a caller can act on."""
+"""Turns what the databases say when they cannot serve into errors that a caller can act on.
+
+By code, never by text: an error's message may quote what a caller sent.
+"""
 
 from __future__ import annotations
 
-from sqlalchemy.exc import DBAPIError
+import sqlite3
 
-from assent.errors import AssentError, StorageFull, StoreBusy, Unavailable
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
+from assent.errors import AssentError, Invalid, StorageFull, StoreBusy, Unavailable
+
+_BUSY_CODES = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_LOST_CODES = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL})
 _RETRYABLE_STATES = frozenset({"40001", "40P01"})  # serialization failure, deadlock: nothing was written
-_FULL_STATES = frozenset({"53100"})
+_BUSY_STATES = _RETRYABLE_STATES | {"55P03", "53200", "53300", "53400"}  # lock time-out, memory, connections, limits
+_FULL_STATE = "53100"
+_NUL_STATE = "22P05"
+_LOST_CLASSES = ("08", "57", "58")  # connection, operator intervention, the system below it
 
 
 def is_retryable(error: DBAPIError) -> bool:
@@ -16,17 +26,31 @@ def is_retryable(error: DBAPIError) -> bool:
 
 def translate(error: DBAPIError) -> AssentError | None:
     """The Assent error behind a driver's error, or None where it is a bug of ours (a bad statement, a constraint)."""
-    text = str(error.orig)
-    state = getattr(error.orig, "sqlstate", None)
-    if state in _FULL_STATES or "disk is full" in text:
-        return StorageFull()
-    if "database is locked" in text or "database table is locked" in text or state in _RETRYABLE_STATES:
+    if isinstance(error.orig, sqlite3.Error):
+        return _translate_sqlite(error, getattr(error.orig, "sqlite_errorcode", 0) & 0xFF)
+    return _translate_postgres(error, getattr(error.orig, "sqlstate", None))
+
+
+def _translate_sqlite(error: DBAPIError, code: int) -> AssentError | None:
+    if code in _BUSY_CODES:
         return StoreBusy()
-    if error.connection_invalidated or _lost(text, state):
-        return Unavailable(f"the database cannot be reached: {text.splitlines()[0] if text else 'no answer'}")
-    return None
+    if code == sqlite3.SQLITE_FULL:
+        return StorageFull()
+    return _unreachable(error) if code in _LOST_CODES else None
 
 
-def _lost(text: str, state: str | None) -> bool:
-    unreachable = state is not None and state[:2] in {"08", "57"}
-    return unreachable or "disk I/O error" in text or "unable to open database" in text or "connection failed" in text
+def _translate_postgres(error: DBAPIError, state: str | None) -> AssentError | None:
+    if state in _BUSY_STATES:
+        return StoreBusy()
+    if state == _FULL_STATE:
+        return StorageFull()
+    if state == _NUL_STATE or (state is None and "NUL (0x00)" in str(error.orig)):
+        return Invalid("text cannot contain the character NUL")
+    never_answered = state is None and isinstance(error, OperationalError | InterfaceError)
+    lost = error.connection_invalidated or never_answered or (state or "").startswith(_LOST_CLASSES)
+    return _unreachable(error) if lost else None
+
+
+def _unreachable(error: DBAPIError) -> Unavailable:
+    reason = str(error.orig).strip().partition("\n")[0]
+    return Unavailable(f"the database cannot be reached: {reason or 'no answer'}")

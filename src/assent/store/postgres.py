@@ -14,11 +14,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, make_url, text
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnectionFree
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from assent.errors import Invalid
+from assent.errors import Invalid, StoreBusy, Unavailable
+from assent.ports import Queue
 from assent.store import faults, jsontext
-from assent.store.transaction import Tx
+from assent.store.transaction import Tx, forbid_ending, run
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,25 +33,32 @@ class PostgresStore:
     def __init__(self, url: str, *, connections: int = 10) -> None:
         self.url = url
         self.clock_offset = timedelta()
+        self.queue: Queue | None = None
         self._connections = connections
+        self._closed = True
 
     async def open(self) -> None:
         self.engine = _engine(self.url, self._connections)
+        self._closed = False
 
     async def close(self) -> None:
-        await self.engine.dispose()
+        if not self._closed:
+            self._closed = True
+            await self.engine.dispose()
 
     async def write(
         self, tenant: str | None, function: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         for attempt in range(1, _ATTEMPTS + 1):
-            transaction = _Transaction(self.engine)
+            transaction = _Transaction(self._usable_engine())
             try:
                 async with transaction as connection:
                     return await connection.run_sync(self._call, tenant, lambda tx: function(tx, *args, **kwargs))
+            except NoConnectionFree as error:
+                raise StoreBusy("all connections to the database are in use") from error
             except DBAPIError as error:
                 if attempt == _ATTEMPTS or not transaction.may_repeat(error):
-                    raise faults.translate(error) or error from error
+                    raise transaction.explain(error) from error
         raise AssertionError("unreachable")
 
     async def read(
@@ -59,6 +68,8 @@ class PostgresStore:
             try:
                 async with self._snapshot() as connection:
                     return await connection.run_sync(self._call, tenant, lambda tx: function(tx, *args, **kwargs))
+            except NoConnectionFree as error:
+                raise StoreBusy("all connections to the database are in use") from error
             except DBAPIError as error:
                 if attempt == _ATTEMPTS or not error.connection_invalidated:
                     raise faults.translate(error) or error from error
@@ -71,11 +82,16 @@ class PostgresStore:
 
     @asynccontextmanager
     async def _snapshot(self) -> AsyncIterator[AsyncConnection]:
-        async with self.engine.connect() as connection:
+        async with self._usable_engine().connect() as connection:
             yield await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
+    def _usable_engine(self) -> AsyncEngine:
+        if self._closed:
+            raise Unavailable("the store is closed")
+        return self.engine
+
     def _call(self, connection: Connection, tenant: str | None, function: Callable[[Tx], T]) -> T:
-        return function(Tx(connection, tenant, self._clock))
+        return run(Tx(connection, tenant, self._clock), function)
 
     def _clock(self, connection: Connection) -> datetime:
         now: datetime = connection.execute(_NOW).scalar_one()
@@ -104,9 +120,14 @@ class _Transaction:
     def may_repeat(self, error: DBAPIError) -> bool:
         return faults.is_retryable(error) or (error.connection_invalidated and not self._committing)
 
+    def explain(self, error: DBAPIError) -> Exception:
+        if self._committing and error.connection_invalidated:
+            return Unavailable("the database was lost during the commit: look whether it happened, then try again")
+        return faults.translate(error) or error
+
 
 def _engine(url: str, connections: int) -> AsyncEngine:
-    return create_async_engine(
+    engine = create_async_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
         pool_size=connections,
         max_overflow=connections,
@@ -114,3 +135,5 @@ def _engine(url: str, connections: int) -> AsyncEngine:
         json_serializer=jsontext.dump,
         json_deserializer=jsontext.load,
     )
+    forbid_ending(engine.sync_engine)
+    return engine

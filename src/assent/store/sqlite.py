@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import groupby
@@ -24,9 +24,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 
-from assent.errors import Unavailable
+from assent.errors import StoreBusy, Unavailable
+from assent.ports import Queue
 from assent.store import faults, jsontext
-from assent.store.transaction import Tx
+from assent.store.tables import metadata
+from assent.store.transaction import Handover, Tx, forbid_ending, run
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,7 +37,7 @@ _LARGEST_GROUP = 256
 _PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=5000", "temp_store=MEMORY")
 
 
-class _GroupLost(Exception):
+class _GroupLost(RuntimeError):
     """SQLite ended the transaction by itself (disk full, I/O error): earlier functions of the group are undone too."""
 
 
@@ -47,15 +49,19 @@ class _Job:
     future: asyncio.Future[Any]
     result: Any = None
     error: BaseException | None = None
+    handovers: list[Handover] = field(default_factory=list)
+    read_only: bool = False
 
 
 class SqliteStore:
     def __init__(self, url: str, *, readers: int = 2) -> None:
         self.url = url
         self.clock_offset = timedelta()
+        self.queue: Queue | None = None
         self._file = make_url(url).database
         self._readers = readers
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._connection: Connection | None = None
         self._closed = True
 
     @property
@@ -64,13 +70,18 @@ class SqliteStore:
 
     async def open(self) -> None:
         self._engine = _engine(self.url)
-        self._connection = await asyncio.to_thread(self._engine.connect)
+        await asyncio.to_thread(self._prepare)
         self._writer = threading.Thread(target=self._serve, name="assent-writer", daemon=True)
         self._pool = ThreadPoolExecutor(self._readers, "assent-reader")
         self._local = threading.local()
-        self._opened = [self._connection]
+        self._opened: list[Connection] = []
         self._closed = False
         self._writer.start()
+
+    def _prepare(self) -> None:
+        connection = self._connected()
+        if self.in_memory:  # migrations cannot reach it
+            metadata.create_all(connection)
 
     async def close(self) -> None:
         if self._closed:
@@ -79,25 +90,22 @@ class SqliteStore:
         self._jobs.put(None)
         await asyncio.to_thread(self._writer.join)
         await asyncio.to_thread(self._pool.shutdown)
-        for connection in {self._connection, *self._opened}:
+        self._give_up_connection()
+        for connection in self._opened:
             connection.close()
 
     async def write(
         self, tenant: str | None, function: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        if self._closed:
-            raise Unavailable("the store is closed")
-        loop = asyncio.get_running_loop()
-        job = _Job(tenant, lambda tx: function(tx, *args, **kwargs), loop, loop.create_future())
-        self._jobs.put(job)
-        result: T = await job.future
+        result: T = await self._submit(tenant, lambda tx: function(tx, *args, **kwargs), read_only=False)
         return result
 
     async def read(
         self, tenant: str | None, function: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         if self.in_memory:  # a memory database lives in the writer's connection
-            return await self.write(tenant, function, *args, **kwargs)
+            result: T = await self._submit(tenant, lambda tx: function(tx, *args, **kwargs), read_only=True)
+            return result
         if self._closed:
             raise Unavailable("the store is closed")
         call = partial(self._read, tenant, lambda tx: function(tx, *args, **kwargs))
@@ -106,12 +114,20 @@ class SqliteStore:
     async def backup(self, target: str) -> None:
         await asyncio.to_thread(self._copy, Path(target))
 
+    async def _submit(self, tenant: str | None, function: Callable[[Tx], Any], *, read_only: bool) -> Any:
+        if self._closed:
+            raise Unavailable("the store is closed")
+        loop = asyncio.get_running_loop()
+        job = _Job(tenant, function, loop, loop.create_future(), read_only=read_only)
+        self._jobs.put(job)
+        return await job.future
+
     # The writer thread
 
     def _serve(self) -> None:
         while group := self._next_group():
             self._commit(group)
-            _tell(group)
+            self._tell(group)
 
     def _next_group(self) -> list[_Job]:
         """Waits for one job, then takes whatever else is queued already. Empty when the store closes."""
@@ -125,46 +141,74 @@ class SqliteStore:
         return group
 
     def _commit(self, group: list[_Job]) -> None:
-        raw = self._raw()
         try:
+            connection = self._connected()
+            raw = _driver(connection)
             raw.execute("BEGIN IMMEDIATE")
             for job in group:
-                self._attempt(job, raw)
+                self._attempt(job, connection, raw)
             raw.execute("COMMIT")
-        except (sqlite3.Error, _GroupLost) as error:
-            self._reconnect()
-            if len(group) == 1 or "locked" in str(error):
+        except (DBAPIError, sqlite3.Error, _GroupLost) as error:
+            self._give_up_connection()
+            if len(group) == 1 or isinstance(_translated(error), StoreBusy):
                 _fail(group, error)
             else:
                 for job in group:
                     self._commit([job])
 
-    def _attempt(self, job: _Job, raw: sqlite3.Connection) -> None:
+    def _attempt(self, job: _Job, connection: Connection, raw: sqlite3.Connection) -> None:
         """One function of a group. Its own failure undoes itself only."""
-        job.result, job.error = None, None
+        job.result, job.error, job.handovers = None, None, []
+        tx = Tx(connection, job.tenant, self._clock)
         raw.execute("SAVEPOINT job")
         try:
-            job.result = job.run(Tx(self._connection, job.tenant, self._clock))
+            job.result = _look(tx, job.run, raw) if job.read_only else run(tx, job.run)
+            job.handovers = tx.handovers
         except BaseException as error:  # noqa: BLE001 - whatever it raised belongs to its caller, not to this thread
             job.error = _translated(error)
             if raw.in_transaction:
                 raw.execute("ROLLBACK TO job")
-        if not raw.in_transaction:
+        if not raw.in_transaction or _is_spoilt(connection):
             raise _GroupLost("the transaction ended before its functions did")
         raw.execute("RELEASE job")
 
-    def _raw(self) -> sqlite3.Connection:
-        return _driver(self._connection)
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        return self._connection
 
-    def _reconnect(self) -> None:
-        """A connection that failed is not trusted again, except in memory, where it is the database."""
-        if self.in_memory:
-            if self._raw().in_transaction:
-                self._raw().execute("ROLLBACK")
+    def _give_up_connection(self) -> None:
+        """A connection that failed is not trusted again; the next group opens another. In memory it is the database."""
+        connection = self._connection
+        if connection is None:
             return
-        self._connection.invalidate()
-        self._connection.close()
-        self._connection = self._engine.connect()
+        if self.in_memory and not self._closed:
+            if _driver(connection).in_transaction:
+                _driver(connection).execute("ROLLBACK")
+            if _is_spoilt(connection):
+                connection.rollback()
+            return
+        self._connection = None
+        connection.invalidate()
+        connection.close()
+
+    def _tell(self, group: list[_Job]) -> None:
+        """Wakes the callers, each event loop once."""
+        for loop, jobs in groupby(sorted(group, key=lambda job: id(job.loop)), key=lambda job: job.loop):
+            with suppress(RuntimeError):  # that loop is closed: nobody waits there any more
+                loop.call_soon_threadsafe(self._settle, list(jobs))
+
+    def _settle(self, jobs: list[_Job]) -> None:
+        """What was committed is handed over whether or not its caller still waits."""
+        for job in jobs:
+            if self.queue is not None and job.handovers and job.error is None:
+                self.queue.take(job.handovers)
+            if job.future.done():
+                continue
+            if job.error is None:
+                job.future.set_result(job.result)
+            else:
+                job.future.set_exception(job.error)
 
     def _clock(self, connection: Connection) -> datetime:
         """SQLite is part of this process, so its clock is this machine's."""
@@ -173,16 +217,17 @@ class SqliteStore:
     # The reader threads
 
     def _read(self, tenant: str | None, function: Callable[[Tx], T]) -> T:
-        connection = self._reader()
-        raw = _driver(connection)
         try:
+            connection = self._reader()
+            raw = _driver(connection)
             raw.execute("BEGIN")
-            return function(Tx(connection, tenant, self._clock))
+            try:
+                return run(Tx(connection, tenant, self._clock), function)
+            finally:
+                if raw.in_transaction:
+                    raw.execute("ROLLBACK")
         except (DBAPIError, sqlite3.Error) as error:
             raise _translated(error) from error
-        finally:
-            if raw.in_transaction:
-                raw.execute("ROLLBACK")
 
     def _reader(self) -> Connection:
         connection: Connection | None = getattr(self._local, "connection", None)
@@ -193,11 +238,8 @@ class SqliteStore:
         return connection
 
     def _copy(self, target: Path) -> None:
-        source = self._raw() if self.in_memory else sqlite3.connect(f"file:{self._file}?mode=ro", uri=True)
-        with closing(sqlite3.connect(target)) as copy:
+        with closing(sqlite3.connect(str(self._file))) as source, closing(sqlite3.connect(target)) as copy:
             source.backup(copy)
-        if not self.in_memory:
-            source.close()
 
 
 def _engine(url: str) -> Engine:
@@ -211,7 +253,7 @@ def _engine(url: str) -> Engine:
         json_deserializer=jsontext.load,
     )
     event.listen(engine, "connect", _prepare)
-    event.listen(engine, "commit", _refuse_commit)
+    forbid_ending(engine)
     return engine
 
 
@@ -220,8 +262,19 @@ def _prepare(raw: sqlite3.Connection, _record: object) -> None:
         raw.execute(f"PRAGMA {pragma}")
 
 
-def _refuse_commit(_connection: Connection) -> None:
-    raise RuntimeError("a store function must not commit: its executor does")
+def _look(tx: Tx, function: Callable[[Tx], T], raw: sqlite3.Connection) -> T:
+    """Runs a function that only reads, where there is no connection for reading."""
+    raw.execute("PRAGMA query_only=ON")
+    try:
+        return run(tx, function)
+    finally:
+        raw.execute("PRAGMA query_only=OFF")
+
+
+def _is_spoilt(connection: Connection) -> bool:
+    """Whether SQLAlchemy believes the transaction over: a function tried to end it."""
+    transaction = connection.get_transaction()
+    return transaction is not None and not transaction.is_active
 
 
 def _driver(connection: Connection) -> sqlite3.Connection:
@@ -231,28 +284,13 @@ def _driver(connection: Connection) -> sqlite3.Connection:
 
 
 def _translated(error: BaseException) -> BaseException:
+    if isinstance(error, StopIteration):  # which no future can carry
+        return RuntimeError("a store function raised StopIteration")
     if isinstance(error, sqlite3.Error):
-        error = DBAPIError("the transaction", None, error)
+        error = DBAPIError.instance("the transaction", None, error, sqlite3.Error)
     return (faults.translate(error) or error) if isinstance(error, DBAPIError) else error
 
 
 def _fail(group: list[_Job], error: Exception) -> None:
     for job in group:
         job.error = job.error or _translated(error)
-
-
-def _tell(group: list[_Job]) -> None:
-    """Wakes the callers, each event loop once."""
-    for loop, jobs in groupby(sorted(group, key=lambda job: id(job.loop)), key=lambda job: job.loop):
-        with suppress(RuntimeError):  # that loop is closed: nobody waits there any more
-            loop.call_soon_threadsafe(_settle, list(jobs))
-
-
-def _settle(jobs: list[_Job]) -> None:
-    for job in jobs:
-        if job.future.done():
-            continue
-        if job.error is None:
-            job.future.set_result(job.result)
-        else:
-            job.future.set_exception(job.error)

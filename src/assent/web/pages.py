@@ -6,13 +6,15 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi.responses import JSONResponse, RedirectResponse
 from sqlalchemy import make_url
 
 from assent.domain.access import Principal, Scope
 from assent.errors import Unauthenticated
 from assent.http import sessions
-from assent.http.authentication import Caller, require_same_origin
+from assent.http.authentication import Caller
+from assent.http.origins import require_same_origin
+from assent.http.routing import StrictRoute
 from assent.services.access import Access
 from assent.services.audit import Audit
 from assent.settings import Settings
@@ -23,14 +25,21 @@ Text = Annotated[str, Form(max_length=500)]
 
 
 def routes(access: Access, audit: Audit, settings: Settings) -> APIRouter:
-    web = APIRouter(include_in_schema=False)
+    web = APIRouter(include_in_schema=False, route_class=StrictRoute)
+
+    @web.get("/")
+    async def root(request: Request) -> Response:
+        """People are led to the inbox; programs get the same answer as from `/ok`."""
+        if "text/html" in request.headers.get("accept", ""):
+            return RedirectResponse("/inbox", 303)
+        return JSONResponse({"ok": True, "services": {}})
 
     @web.get("/login")
     async def login_page(next: str = "/inbox") -> Response:
         return render("login.html", next=_local(next), problem=None)
 
     @web.post("/login")
-    async def login(request: Request, credential: Text, next: Text = "/inbox") -> Response:
+    async def login(request: Request, credential: Text = "", next: Text = "/inbox") -> Response:
         require_same_origin(request)
         response = RedirectResponse(_local(next), 303)
         try:
@@ -41,6 +50,8 @@ def routes(access: Access, audit: Audit, settings: Settings) -> APIRouter:
 
     @web.post("/logout")
     async def logout(request: Request) -> Response:
+        """Public, so that signing out works as well where the session has ended already."""
+        require_same_origin(request)
         response = RedirectResponse("/login", 303)
         await sessions.sign_out(access, request, response)
         return response

@@ -1,0 +1,72 @@
+"""Routes that read bodies as the LangGraph API does: whatever is not JSON, nothing included, is one kind of 422.
+
+Strict as everywhere else, and the same on every database: Postgres cannot store U+0000, so nobody can send it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict
+
+from assent.errors import Invalid, InvalidJson
+from assent.http.routing import StrictRequest
+
+NOT_JSON = "Invalid JSON in request body"
+
+
+class Failure(BaseModel):
+    """An error. `detail` is for people; programs read the status and `code`. Some carry further facts."""
+
+    model_config = ConfigDict(extra="allow")
+
+    detail: str
+    code: str
+    hint: str | None = None
+    request_id: str | None = None
+
+
+class BodyRequest(StrictRequest):
+    async def json(self) -> Any:
+        try:
+            value = await super().json()
+        except InvalidJson as error:
+            raise InvalidJson(NOT_JSON, hint=error.message) from None
+        if b"\\u0000" in await self.body() and _holds_nul(value):
+            raise Invalid("a text in the body holds the character U+0000, which cannot be stored")
+        return value
+
+
+class LangGraphRoute(APIRoute):
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        field = self.body_field
+        takes_body, needs_body = field is not None, field is not None and field.field_info.is_required()
+
+        async def read(request: Request) -> Response:
+            request = BodyRequest(request.scope, request.receive)
+            if takes_body and (needs_body or await request.body()):
+                if "json" not in request.headers.get("content-type", "json"):
+                    raise InvalidJson(NOT_JSON, hint="send it as application/json")
+                await request.json()
+            return await handle(request)
+
+        return read
+
+
+def router(prefix: str, tag: str) -> APIRouter:
+    failures: dict[int | str, dict[str, Any]] = {"4XX": {"model": Failure}, "5XX": {"model": Failure}}
+    return APIRouter(
+        prefix=prefix, tags=[tag], route_class=LangGraphRoute, responses=failures, strict_content_type=False
+    )
+
+
+def _holds_nul(value: Any) -> bool:
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, dict):
+        return any(map(_holds_nul, value)) or any(map(_holds_nul, value.values()))
+    return isinstance(value, list) and any(map(_holds_nul, value))

@@ -1,0 +1,252 @@
+"""The LangGraph API's runs: in the background, streamed, waited for; of a thread or with one of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Collection
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from assent.api.langgraph import streams
+from assent.api.langgraph.routing import router
+from assent.api.langgraph.runbody import CancelBody, RunBody, run_view
+from assent.bus.memory import Subscription
+from assent.domain.access import Principal
+from assent.domain.frames import seq_of
+from assent.domain.ids import new_id
+from assent.domain.runs import Cancel, Run, RunStatus
+from assent.engine import jsonable
+from assent.errors import Invalid
+from assent.http.authentication import Caller
+from assent.services.runs import Runs
+
+Modes = Annotated[list[str] | None, Query()]
+LastEvent = Annotated[str | None, Header(alias="last-event-id")]
+Limit = Annotated[int, Query(ge=1, le=1000)]
+Offset = Annotated[int, Query(ge=0)]
+
+
+def routes(runs: Runs) -> APIRouter:
+    api = router("", "runs")
+    _add_starts(api, runs)
+    _add_batches(api, runs)
+    _add_joins(api, runs)
+    _add_rows(api, runs)
+    return api
+
+
+def _add_starts(api: APIRouter, runs: Runs) -> None:
+    """The six ways to start a run: three of a thread, three without one."""
+
+    @api.post("/threads/{thread_id}/runs/stream")
+    async def stream_run(caller: Caller, thread_id: str, body: RunBody) -> Response:
+        return await _streamed(runs, caller, thread_id, body)
+
+    @api.post("/threads/{thread_id}/runs/wait")
+    async def wait_for_run(caller: Caller, thread_id: str, body: RunBody) -> Response:
+        return await _waited(runs, caller, thread_id, body)
+
+    @api.post("/threads/{thread_id}/runs")
+    async def create_run(caller: Caller, thread_id: str, body: RunBody) -> Response:
+        return await _created(runs, caller, thread_id, body)
+
+    @api.post("/runs/stream")
+    async def stream_stateless_run(caller: Caller, body: RunBody) -> Response:
+        return await _streamed(runs, caller, None, body)
+
+    @api.post("/runs/wait")
+    async def wait_for_stateless_run(caller: Caller, body: RunBody) -> Response:
+        return await _waited(runs, caller, None, body)
+
+    @api.post("/runs")
+    async def create_stateless_run(caller: Caller, body: RunBody) -> Response:
+        return await _created(runs, caller, None, body)
+
+
+def _add_batches(api: APIRouter, runs: Runs) -> None:
+    @api.post("/runs/batch")
+    async def create_runs(caller: Caller, body: list[RunBody]) -> Response:
+        return JSONResponse([run_view(await runs.create(caller, None, one.request())) for one in body])
+
+    @api.post("/runs/cancel", status_code=204)
+    async def cancel_runs(caller: Caller, body: CancelBody, action: Cancel = Cancel.INTERRUPT) -> None:
+        by_ids = body.thread_id is not None and body.run_ids is not None
+        if by_ids == (body.status is not None):
+            raise Invalid("give either status, or thread_id and run_ids")
+        await runs.cancel_many(
+            caller, action, thread_id=body.thread_id, run_ids=body.run_ids or (), statuses=body.statuses
+        )
+
+
+def _add_joins(api: APIRouter, runs: Runs) -> None:
+    @api.get("/threads/{thread_id}/runs/{run_id}/join")
+    async def join_run(caller: Caller, thread_id: str, run_id: str, cancel_on_disconnect: bool = False) -> Response:
+        return await _joined(runs, caller, await runs.get(caller, thread_id, run_id), cancel_on_disconnect)
+
+    @api.get("/runs/{run_id}/join")
+    async def join_stateless_run(caller: Caller, run_id: str, cancel_on_disconnect: bool = False) -> Response:
+        return await _joined(runs, caller, await runs.find(caller, run_id), cancel_on_disconnect)
+
+    @api.get("/threads/{thread_id}/runs/{run_id}/stream")
+    async def join_run_stream(
+        caller: Caller,
+        thread_id: str,
+        run_id: str,
+        stream_mode: Modes = None,
+        cancel_on_disconnect: bool = False,
+        last_event_id: LastEvent = None,
+    ) -> Response:
+        run = await runs.get(caller, thread_id, run_id)
+        return await _rejoined(runs, caller, run, _modes(stream_mode), last_event_id, cancel_on_disconnect)
+
+    @api.get("/runs/{run_id}/stream")
+    async def join_stateless_run_stream(
+        caller: Caller,
+        run_id: str,
+        stream_mode: Modes = None,
+        cancel_on_disconnect: bool = False,
+        last_event_id: LastEvent = None,
+    ) -> Response:
+        run = await runs.find(caller, run_id)
+        return await _rejoined(runs, caller, run, _modes(stream_mode), last_event_id, cancel_on_disconnect)
+
+    @api.get("/threads/{thread_id}/stream")
+    async def follow_thread(
+        caller: Caller, thread_id: str, stream_mode: Modes = None, stream_modes: Modes = None
+    ) -> Response:
+        modes = _modes(stream_modes or stream_mode) or {"run_modes"}
+        subscription = await runs.follow_thread(caller, thread_id)
+        return streams.sse(streams.of_thread(subscription, modes), f"/threads/{thread_id}")
+
+
+def _add_rows(api: APIRouter, runs: Runs) -> None:
+    @api.get("/threads/{thread_id}/runs")
+    async def list_runs(
+        caller: Caller,
+        thread_id: str,
+        limit: Limit = 10,
+        offset: Offset = 0,
+        status: RunStatus | None = None,
+        select: Modes = None,
+    ) -> Response:
+        found = await runs.of_thread(caller, thread_id, status=status, limit=limit, offset=offset)
+        rows = [run_view(run) for run in found]
+        return JSONResponse([{name: row[name] for name in select if name in row} for row in rows] if select else rows)
+
+    @api.get("/threads/{thread_id}/runs/{run_id}")
+    async def get_run(caller: Caller, thread_id: str, run_id: str) -> Response:
+        return JSONResponse(run_view(await runs.get(caller, thread_id, run_id)))
+
+    @api.delete("/threads/{thread_id}/runs/{run_id}", status_code=204)
+    async def delete_run(caller: Caller, thread_id: str, run_id: str) -> None:
+        await runs.delete(caller, thread_id, run_id)
+
+    @api.post("/threads/{thread_id}/runs/{run_id}/cancel")
+    async def cancel_run(
+        caller: Caller, thread_id: str, run_id: str, wait: bool = False, action: Cancel = Cancel.INTERRUPT
+    ) -> Response:
+        subscription = runs.follow(run_id)
+        try:
+            run = await runs.cancel(caller, thread_id, run_id, action)
+            if wait and run.status is RunStatus.RUNNING:
+                await subscription.end()
+        finally:
+            subscription.close()
+        headers = streams.locations(f"/threads/{thread_id}/runs/{run_id}", "join")
+        return JSONResponse({}, headers=headers) if wait else Response(status_code=202)
+
+
+async def _created(runs: Runs, caller: Principal, thread_id: str | None, body: RunBody) -> Response:
+    run = await runs.create(caller, thread_id, body.request())
+    return JSONResponse(run_view(run), headers={"Content-Location": _location(run, thread_id)})
+
+
+async def _streamed(runs: Runs, caller: Principal, thread_id: str | None, body: RunBody) -> Response:
+    run, subscription = await _followed(runs, caller, thread_id, body)
+    gone = _canceller(runs, caller, run) if body.on_disconnect == "cancel" else None
+    frames = streams.live(subscription, with_id=body.stream_resumable, on_gone=gone)
+    return streams.sse(frames, _location(run, thread_id))
+
+
+async def _waited(runs: Runs, caller: Principal, thread_id: str | None, body: RunBody) -> Response:
+    run, subscription = await _followed(runs, caller, thread_id, body)
+    gone = _canceller(runs, caller, run) if body.on_disconnect == "cancel" else None
+    return _document(streams.result(subscription, on_gone=gone), _location(run, thread_id))
+
+
+async def _followed(runs: Runs, caller: Principal, thread_id: str | None, body: RunBody) -> tuple[Run, Subscription]:
+    """A new run, followed from before its first frame."""
+    run_id = new_id()
+    subscription = runs.follow(run_id)
+    try:
+        return await runs.create(caller, thread_id, body.request(), run_id=run_id), subscription
+    except BaseException:
+        subscription.close()
+        raise
+
+
+async def _joined(runs: Runs, caller: Principal, run: Run, cancel: bool) -> Response:
+    subscription = runs.follow(run.id)
+    current = await runs.get(caller, run.thread_id, run.id)
+    location = _location(run, run.thread_id)
+    if not current.status.active:
+        subscription.close()
+        found = await runs.result(caller, run.thread_id, run.id)
+        return Response(
+            jsonable.dump(found), media_type="application/json", headers=streams.locations(location, "join")
+        )
+    gone = _canceller(runs, caller, run) if cancel else None
+    return _document(streams.result(subscription, on_gone=gone), location)
+
+
+async def _rejoined(
+    runs: Runs, caller: Principal, run: Run, modes: Collection[str] | None, last_event: str | None, cancel: bool
+) -> Response:
+    """Without `Last-Event-ID` only what is still to come; with it, what came after it first."""
+    after = seq_of(last_event) if last_event else None
+    subscription = runs.follow(run.id, unkept=after is not None)
+    current = await runs.get(caller, run.thread_id, run.id)
+    kept = await runs.kept_frames(caller, run, after=after) if after is not None else []
+    gone = _canceller(runs, caller, run) if cancel else None
+
+    async def frames() -> AsyncIterator[bytes]:
+        last = after or 0
+        for frame in kept:
+            last = frame.seq
+            if streams.wanted(frame, modes):
+                yield streams.encode(frame, with_id=True)
+        if not current.status.active:
+            subscription.close()
+            return
+        resumable = bool(run.kwargs.get("resumable"))
+        async for part in streams.live(subscription, with_id=resumable, after=last, modes=modes, on_gone=gone):
+            yield part
+
+    return streams.sse(frames(), _location(run, run.thread_id))
+
+
+def _canceller(runs: Runs, caller: Principal, run: Run) -> streams.OnGone:
+    async def cancel() -> None:
+        await runs.cancel_if_active(caller, run.thread_id, run.id)
+
+    return cancel
+
+
+def _document(parts: AsyncIterator[bytes], location: str) -> Response:
+    return StreamingResponse(parts, media_type="application/json", headers=streams.locations(location, "join"))
+
+
+def _location(run: Run, thread_id: str | None) -> str:
+    return f"/threads/{run.thread_id}/runs/{run.id}" if thread_id else f"/runs/{run.id}"
+
+
+def _modes(given: list[str] | None) -> Collection[str] | None:
+    """As the various clients send them: repeated, comma-separated, or a JSON array."""
+    if not given:
+        return None
+    found: list[Any] = []
+    for one in given:
+        found += json.loads(one) if one.startswith("[") else one.split(",")
+    return {"messages" if mode in ("messages-tuple", "messages") else str(mode) for mode in found}

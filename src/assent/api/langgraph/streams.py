@@ -1,0 +1,106 @@
+"""Server-sent events and long answers, as LangGraph's clients read them: frames, heartbeats, reconnection headers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+
+from fastapi.responses import StreamingResponse
+
+from assent.bus.memory import FellBehind, Subscription
+from assent.domain.frames import END, Frame
+
+_HEARTBEAT_SECONDS = 5.0
+_SLOW = b'{"error":"SlowReader","message":"the stream was read too slowly and has been cut off"}'
+
+OnGone = Callable[[], Awaitable[object]]
+
+
+def sse(frames: AsyncIterator[bytes], location: str) -> StreamingResponse:
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **locations(location, "stream")}
+    return StreamingResponse(frames, media_type="text/event-stream", headers=headers)
+
+
+def locations(location: str, following: str) -> dict[str, str]:
+    """Where the run is, and where a client whose connection broke goes on."""
+    return {"Content-Location": location, "Location": f"{location}/{following}"}
+
+
+def encode(frame: Frame, *, with_id: bool) -> bytes:
+    identity = f"\r\nid: {frame.id}" if with_id else ""
+    return b"event: " + frame.event.encode() + b"\r\ndata: " + frame.data + identity.encode() + b"\r\n\r\n"
+
+
+async def live(
+    subscription: Subscription,
+    *,
+    with_id: bool,
+    after: int = 0,
+    modes: Collection[str] | None = None,
+    on_gone: OnGone | None = None,
+) -> AsyncIterator[bytes]:
+    """Frames until the run ends, with heartbeats between. `on_gone` is called when the client leaves before that."""
+    gone: OnGone | None = on_gone
+    try:
+        async for frame in _beating(subscription):
+            if frame is None:
+                yield b": heartbeat\r\n\r\n"
+            elif frame.event == END:
+                gone = None
+                return
+            elif frame.seq > after and wanted(frame, modes):
+                yield encode(frame, with_id=with_id)
+    except FellBehind:
+        yield b"event: error\r\ndata: " + _SLOW + b"\r\n\r\n"
+    finally:
+        subscription.close()
+        if gone is not None:
+            await asyncio.shield(asyncio.ensure_future(_call(gone)))
+
+
+async def result(subscription: Subscription, *, on_gone: OnGone | None = None) -> AsyncIterator[bytes]:
+    """The run's result as one JSON document; line breaks before it keep the connection alive."""
+    gone: OnGone | None = on_gone
+    try:
+        async for frame in _beating(subscription):
+            if frame is None:
+                yield b"\n"
+            elif frame.event == END:
+                gone = None
+                yield frame.data
+                return
+    finally:
+        subscription.close()
+        if gone is not None:
+            await asyncio.shield(asyncio.ensure_future(_call(gone)))
+
+
+async def of_thread(subscription: Subscription, modes: Collection[str]) -> AsyncIterator[bytes]:
+    """A thread's runs one after another, for as long as the client listens."""
+    try:
+        async for frame in _beating(subscription):
+            if frame is None:
+                yield b": heartbeat\r\n\r\n"
+            elif "run_modes" in modes or ("lifecycle" in modes and frame.event == "metadata") or frame.event in modes:
+                yield encode(frame, with_id=True)
+    except FellBehind:
+        yield b"event: error\r\ndata: " + _SLOW + b"\r\n\r\n"
+    finally:
+        subscription.close()
+
+
+def wanted(frame: Frame, modes: Collection[str] | None) -> bool:
+    return modes is None or frame.event.partition("|")[0].partition("/")[0] in modes
+
+
+async def _beating(subscription: Subscription) -> AsyncIterator[Frame | None]:
+    """Frames as they come, and None whenever nothing came for a while."""
+    while True:
+        try:
+            yield await asyncio.wait_for(subscription.next(), _HEARTBEAT_SECONDS)
+        except TimeoutError:
+            yield None
+
+
+async def _call(action: OnGone) -> None:
+    await action()

@@ -1,0 +1,132 @@
+"""The LangGraph API's states of a thread: the latest, at a checkpoint, all there were; edited; and, ours, repaired."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, Field
+
+from assent.api.langgraph.routing import router
+from assent.api.langgraph.schemas import Body, Limit, Object
+from assent.api.langgraph.thread_views import StateView, UpdatedState, json
+from assent.engine.histories import Update
+from assent.http import routing
+from assent.http.authentication import Caller
+from assent.services.thread_states import ThreadStates
+
+Subgraphs = Annotated[bool, Query()]
+Select = Annotated[list[str] | None, Query(description="fields of the state; `values.<key>` is one key of the values")]
+CheckpointId = Annotated[str, Field(pattern=r"^[0-9A-Za-z-]{0,64}$")]
+
+
+class Checkpoint(Body):
+    """Which checkpoint. Without an id it is the latest, without a namespace the root graph's."""
+
+    checkpoint_id: CheckpointId | None = None
+    checkpoint_ns: str | None = Field(None, max_length=4000, pattern=r"^[^\x00]*$")
+    checkpoint_map: Object | None = None
+
+    def address(self) -> Object:
+        return self.model_dump(exclude_none=True)
+
+
+class StateRequest(Body):
+    checkpoint: Checkpoint
+    subgraphs: bool = False
+    select: list[str] | None = None
+
+
+class StateUpdate(Body):
+    values: Any = None
+    as_node: str | None = None
+    checkpoint: Checkpoint | None = None
+    checkpoint_id: CheckpointId | None = Field(None, deprecated=True)
+
+    def address(self) -> Object:
+        return self.checkpoint.address() if self.checkpoint else {"checkpoint_id": self.checkpoint_id}
+
+
+class HistoryRequest(Body):
+    limit: Limit = 1
+    before: CheckpointId | Checkpoint | None = None
+    metadata: Object | None = None
+    checkpoint: Checkpoint | None = None
+    select: list[str] | None = None
+
+    @property
+    def until(self) -> str | None:
+        return self.before.checkpoint_id if isinstance(self.before, Checkpoint) else self.before
+
+
+class Repaired(BaseModel):
+    thread_id: str
+    checkpoint: Object = Field(description="where the thread stands now; a run without input goes on from there")
+
+
+def routes(states: ThreadStates) -> APIRouter:
+    api = router("/threads/{thread_id}", "threads")
+
+    @api.get("/state", responses={200: {"model": StateView}})
+    async def get_state(
+        caller: Caller, thread_id: UUID, subgraphs: Subgraphs = False, select: Select = None
+    ) -> Response:
+        return json(await states.read(caller, str(thread_id), subgraphs=subgraphs, select=select))
+
+    @api.get("/state/{checkpoint_id}", responses={200: {"model": StateView}})
+    async def get_state_at(
+        caller: Caller,
+        thread_id: UUID,
+        checkpoint_id: CheckpointId,
+        subgraphs: Subgraphs = False,
+        select: Select = None,
+    ) -> Response:
+        at = {"checkpoint_id": checkpoint_id}
+        return json(await states.read(caller, str(thread_id), at=at, subgraphs=subgraphs, select=select))
+
+    @api.post("/state/checkpoint", responses={200: {"model": StateView}})
+    async def get_state_at_checkpoint(caller: Caller, thread_id: UUID, body: StateRequest) -> Response:
+        at = body.checkpoint.address()
+        return json(await states.read(caller, str(thread_id), at=at, subgraphs=body.subgraphs, select=body.select))
+
+    @api.post("/state")
+    async def update_state(caller: Caller, thread_id: UUID, body: StateUpdate) -> UpdatedState:
+        new = await states.update(caller, str(thread_id), Update(body.values, body.as_node), at=body.address())
+        return UpdatedState(checkpoint=new, configurable=new, checkpoint_id=new.get("checkpoint_id"))
+
+    @api.get("/history", responses={200: {"model": list[StateView]}})
+    async def get_history(
+        caller: Caller,
+        thread_id: UUID,
+        limit: Limit = 1,
+        before: CheckpointId | None = None,
+        select: Select = None,
+    ) -> Response:
+        return json(await states.history(caller, str(thread_id), limit=limit, before=before, select=select))
+
+    @api.post("/history", responses={200: {"model": list[StateView]}})
+    async def search_history(caller: Caller, thread_id: UUID, body: HistoryRequest) -> Response:
+        past = await states.history(
+            caller,
+            str(thread_id),
+            limit=body.limit,
+            before=body.until,
+            metadata=body.metadata,
+            of=body.checkpoint.address() if body.checkpoint else None,
+            select=body.select,
+        )
+        return json(past)
+
+    return api
+
+
+def repair_routes(states: ThreadStates) -> APIRouter:
+    api = routing.router("/api/threads", "threads")
+
+    @api.post("/{thread_id}/repair")
+    async def repair_thread(caller: Caller, thread_id: UUID) -> Repaired:
+        """For a thread that keeps failing because a wrong answer was stored with its last step."""
+        return Repaired(thread_id=str(thread_id), checkpoint=await states.repair(caller, str(thread_id)))
+
+    return api

@@ -1,0 +1,195 @@
+"""The LangGraph API's threads: made, found, changed, copied, pruned, removed. Their states are in `thread_states`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Query, Response
+from pydantic import Field
+
+from assent.api.langgraph import thread_states
+from assent.api.langgraph.routing import router
+from assent.api.langgraph.schemas import Body, Limit, Object, Offset, SortOrder
+from assent.api.langgraph.thread_views import (
+    FoundThread,
+    Pruned,
+    SelectField,
+    StorageView,
+    ThreadView,
+    found_json,
+    json,
+    storage_json,
+    thread_json,
+)
+from assent.domain import extracts
+from assent.domain.threads import Lifetime, SortBy, Thinning, ThreadStatus
+from assent.domain.threads import Query as ThreadQuery
+from assent.engine.histories import Update
+from assent.http.authentication import Caller
+from assent.services.threads import Threads
+
+Id = Annotated[UUID, Field(strict=False)]
+Status = Annotated[ThreadStatus, Field(strict=False)]
+Strategy = Annotated[Thinning, Field(strict=False)]
+Order = Annotated[SortBy, Field(strict=False)]
+IfExists = Literal["raise", "do_nothing"]
+
+_LONGEST_MINUTES = 100 * 366 * 24 * 60
+
+
+class Ttl(Body):
+    ttl: float = Field(gt=0, le=_LONGEST_MINUTES, allow_inf_nan=False, description="minutes from now")
+    strategy: Strategy = Thinning.DELETE
+
+    def lifetime(self) -> Lifetime:
+        return Lifetime(self.ttl, self.strategy)
+
+
+class StateChange(Body):
+    values: Any = None
+    command: Object | None = None
+    as_node: str
+
+
+class Superstep(Body):
+    updates: list[StateChange] = Field(min_length=1)
+
+
+class ThreadRequest(Body):
+    thread_id: Id | None = None
+    metadata: Object | None = None
+    if_exists: IfExists = "raise"
+    ttl: Ttl | None = None
+    supersteps: list[Superstep] | None = None
+
+    def past(self) -> list[list[Update]]:
+        return [
+            [Update(one.values, one.as_node, one.command) for one in step.updates] for step in self.supersteps or ()
+        ]
+
+
+class ThreadChange(Body):
+    metadata: Object | None = None
+    ttl: Ttl | None = None
+
+
+class Filter(Body):
+    ids: list[Id] | None = Field(None, max_length=1000)
+    metadata: Object | None = None
+    values: Object | None = None
+    status: Status | None = None
+
+    def query(self, **page: Any) -> ThreadQuery:
+        ids = [str(one) for one in self.ids or ()]
+        return ThreadQuery(ids, self.metadata or {}, self.values or {}, self.status, **page)
+
+
+class Search(Filter):
+    limit: Limit = 10
+    offset: Offset = 0
+    sort_by: Order = SortBy.CREATED_AT
+    sort_order: SortOrder = "desc"
+    select: list[SelectField] | None = None
+    extract: dict[str, str] | None = Field(None, description="alias → path, such as values.messages[-1].content")
+
+    def page(self) -> ThreadQuery:
+        return self.query(
+            sort_by=self.sort_by,
+            descending=self.sort_order == "desc",
+            limit=self.limit,
+            offset=self.offset,
+        )
+
+
+class Prune(Body):
+    thread_ids: list[Id] = Field(max_length=1000)
+    strategy: Strategy = Thinning.DELETE
+
+
+def routes(threads: Threads) -> APIRouter:
+    api = router("/threads", "threads")
+    _add_lists(api, threads)
+    _add_rows(api, threads)
+    _add_storage(api, threads)
+    whole = APIRouter()
+    whole.include_router(api)
+    whole.include_router(thread_states.routes(threads.states))
+    whole.include_router(thread_states.repair_routes(threads.states))
+    return whole
+
+
+def _add_lists(api: APIRouter, threads: Threads) -> None:
+    @api.post("", responses={200: {"model": ThreadView}})
+    async def create_thread(caller: Caller, body: ThreadRequest) -> Response:
+        thread = await threads.create(
+            caller,
+            thread_id=str(body.thread_id) if body.thread_id else None,
+            metadata=body.metadata,
+            if_exists=body.if_exists,
+            lifetime=body.ttl.lifetime() if body.ttl else None,
+            supersteps=body.past(),
+        )
+        return json(thread_json(thread))
+
+    @api.post("/search", responses={200: {"model": list[FoundThread]}})
+    async def search_threads(caller: Caller, body: Search) -> Response:
+        paths = extracts.parse(body.extract or {})
+        shown = {*(body.select or ("values", "interrupts")), *(path.root for path in paths.values())}
+        found, more = await threads.search(
+            caller, body.page(), values="values" in shown, interrupts="interrupts" in shown
+        )
+        headers = pagination(body.offset, len(found), more=more)
+        return json([found_json(thread, body.select, paths) for thread in found], headers=headers)
+
+    @api.post("/count")
+    async def count_threads(caller: Caller, body: Filter) -> int:
+        return await threads.count(caller, body.query())
+
+
+def _add_rows(api: APIRouter, threads: Threads) -> None:
+    @api.get("/{thread_id}", responses={200: {"model": ThreadView}})
+    async def get_thread(
+        caller: Caller, thread_id: UUID, include: Annotated[str, Query(description="`ttl`")] = ""
+    ) -> Response:
+        thread = await threads.get(caller, str(thread_id))
+        return json(thread_json(thread, ttl="ttl" in include.split(",")))
+
+    @api.patch("/{thread_id}", responses={200: {"model": ThreadView}, 204: {"description": "return=minimal"}})
+    async def change_thread(
+        caller: Caller, thread_id: UUID, body: ThreadChange, prefer: Annotated[str, Header()] = ""
+    ) -> Response:
+        minimal = "return=minimal" in prefer.replace(" ", "")
+        lifetime = body.ttl.lifetime() if body.ttl else None
+        thread = await threads.change(
+            caller, str(thread_id), metadata=body.metadata, lifetime=lifetime, shown=not minimal
+        )
+        return Response(status_code=204) if minimal else json(thread_json(thread))
+
+    @api.delete("/{thread_id}", status_code=204)
+    async def delete_thread(caller: Caller, thread_id: UUID) -> None:
+        await threads.delete(caller, str(thread_id))
+
+
+def _add_storage(api: APIRouter, threads: Threads) -> None:
+    @api.post("/prune")
+    async def prune_threads(caller: Caller, body: Prune) -> Pruned:
+        ids = [str(one) for one in body.thread_ids]
+        return Pruned(pruned_count=await threads.prune(caller, ids, body.strategy))
+
+    @api.post("/{thread_id}/copy", responses={200: {"model": ThreadView}})
+    async def copy_thread(caller: Caller, thread_id: UUID) -> Response:
+        return json(thread_json(await threads.copy(caller, str(thread_id))))
+
+    @api.get("/{thread_id}/storage", responses={200: {"model": StorageView}})
+    async def get_thread_storage(caller: Caller, thread_id: UUID) -> Response:
+        sizes = await threads.storage(caller, str(thread_id))
+        return json(storage_json(str(thread_id), sizes))
+
+
+def pagination(offset: int, shown: int, *, more: bool) -> dict[str, str]:
+    """`Total` is a lower bound while there is more: it says that there is, and costs no count."""
+    following = offset + shown
+    if not more:
+        return {"X-Pagination-Total": str(following)}
+    return {"X-Pagination-Next": str(following), "X-Pagination-Total": str(following + 1)}

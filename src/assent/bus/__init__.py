@@ -1,0 +1,1 @@
+"""Live events: from where a run is executed to whoever follows it."""

@@ -1,0 +1,57 @@
+"""The transaction in which an attempt ends: run, thread, answers, webhook and the next run in line, all or nothing."""
+
+from __future__ import annotations
+
+from assent.domain.runs import Outcome, Run, RunStatus
+from assent.domain.threads import ThreadStatus
+from assent.store import answers, checkpoints, runs, threads, webhooks
+from assent.store.checkpoints import Attempt
+from assent.store.transaction import Tx
+
+
+def finish(tx: Tx, run: Run, attempt: Attempt, outcome: Outcome, *, shown: bool) -> None:
+    """Records the outcome if `attempt` still counts, else raises `Fenced` and changes nothing."""
+    threads.lock(tx, run.thread_id)
+    runs.end(tx, attempt, outcome.status, outcome.error)
+    answers.settle(tx, run.id, {question["id"] for question in outcome.pending})
+    if outcome.rolled_back:
+        checkpoints.remove_of_run(tx, run.thread_id, run.id)
+        runs.remove(tx, run.id)
+        _restore(tx, run.thread_id)
+    else:
+        _record(tx, run.thread_id, outcome, shown=shown)
+    webhooks.announce(tx, run, outcome)
+    thread = threads.get(tx, run.thread_id)
+    waits = thread is not None and thread.waits
+    following = runs.promote(tx, run.thread_id, waits=waits)
+    if following is not None and not waits:
+        threads.set_status(tx, run.thread_id, ThreadStatus.BUSY)
+    elif run.temporary and not waits:
+        threads.remove(tx, run.thread_id)
+
+
+def _record(tx: Tx, thread_id: str, outcome: Outcome, *, shown: bool) -> None:
+    threads.set_state(
+        tx,
+        thread_id,
+        status=_status(outcome),
+        values=outcome.values,
+        interrupts=outcome.interrupts,
+        error=outcome.error,
+        next=list(outcome.next),
+        shown=shown,
+    )
+
+
+def _status(outcome: Outcome) -> ThreadStatus:
+    if outcome.status in (RunStatus.ERROR, RunStatus.TIMEOUT):
+        return ThreadStatus.ERROR
+    return ThreadStatus.INTERRUPTED if outcome.pending or outcome.next else ThreadStatus.IDLE
+
+
+def _restore(tx: Tx, thread_id: str) -> None:
+    """A rolled-back run leaves no trace: the row still shows the state before it, only the status has to follow."""
+    thread = threads.get(tx, thread_id)
+    if thread is not None:
+        stopped = thread.waits or bool(thread.next)
+        threads.set_status(tx, thread_id, ThreadStatus.INTERRUPTED if stopped else ThreadStatus.IDLE)

@@ -1,0 +1,58 @@
+"""A project at work: its graphs, opened on our checkpoints and for a tenant.
+
+Nothing of LangGraph is imported before the first graph is: a server without graphs starts fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from assent.engine.graphs import Access, GraphSpec
+from assent.engine.loader import LoadedGraphs
+from assent.errors import NotFound
+from assent.ports import Store
+from assent.store.checkpoints import Attempt
+
+if TYPE_CHECKING:
+    from assent.engine.graphs import AnyPregel, Saver
+
+
+class Project:
+    def __init__(self, loaded: LoadedGraphs, store: Store) -> None:
+        self._loaded = loaded
+        self._store = store
+
+    @property
+    def graphs(self) -> Mapping[str, GraphSpec]:
+        return self._loaded.graphs
+
+    @cached_property
+    def saver(self) -> Saver:
+        from assent.engine.checkpoints import StoreSaver
+
+        return StoreSaver(self._store)
+
+    def open(
+        self, graph_id: str, config: Mapping[str, Any], *, access: Access = "threads.create_run", context: Any = None
+    ) -> AbstractAsyncContextManager[AnyPregel]:
+        """The graph, ready for `config`, which `config_for` made."""
+        return self.spec(graph_id).open(config, checkpointer=self.saver, store=None, access=access, context=context)
+
+    def spec(self, graph_id: str) -> GraphSpec:
+        spec = self.graphs.get(graph_id)
+        if spec is not None:
+            return spec
+        failure = self._loaded.failures.get(graph_id)
+        why = f"did not load: {failure}" if failure else "is not served here"
+        raise NotFound(f"the graph {graph_id!r} {why}", hint=f"graphs here: {', '.join(sorted(self.graphs)) or 'none'}")
+
+
+def config_for(tenant: str, thread_id: str, *, attempt: Attempt | None = None, **configurable: Any) -> dict[str, Any]:
+    """A config that names a thread and, in a place clients cannot reach, whose it is and who may write to it."""
+    from assent.engine.checkpoints import SCOPE, Scope
+
+    named = {"thread_id": thread_id, "checkpoint_ns": "", **configurable}
+    return {"configurable": {**named, SCOPE: Scope(tenant, attempt)}}

@@ -1,0 +1,193 @@
+"""Runs: created, followed, cancelled, removed. Whether a run may join its thread is decided in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from assent.bus.memory import MemoryBus, Subscription
+from assent.domain.access import Principal, Scope
+from assent.domain.frames import Frame
+from assent.domain.ids import new_id
+from assent.domain.runs import Cancel, Run, RunStatus, Strategy
+from assent.domain.threads import ThreadStatus
+from assent.errors import BadRequest, Conflict, NotFound
+from assent.ports import Store
+from assent.services.assistants import Assistants
+from assent.services.starting import RunRequest, start
+from assent.store import checkpoints, frames, runs, threads
+from assent.store.transaction import Tx
+
+
+class Runs:
+    def __init__(self, store: Store, bus: MemoryBus, assistants: Assistants, *, default_strategy: Strategy) -> None:
+        self._store = store
+        self._bus = bus
+        self._assistants = assistants
+        self._default_strategy = default_strategy
+
+    async def create(
+        self, caller: Principal, thread_id: str | None, request: RunRequest, *, run_id: str | None = None
+    ) -> Run:
+        """Starts a run, or puts it in line. Without a thread it gets one of its own, gone when the run is done."""
+        caller.require(Scope.RUNS_WRITE)
+        if thread_id is None and request.answers:
+            raise BadRequest("You must provide a thread_id when resuming.")
+        assistant = await self._assistants.resolve(caller, request.assistant_id)
+        strategy = request.multitask_strategy or self._default_strategy
+        run, stopped = await self._store.write(
+            caller.tenant, start, caller, assistant, request, strategy, thread_id, run_id or new_id()
+        )
+        self._stop(caller.tenant, stopped)
+        return run
+
+    async def get(self, caller: Principal, thread_id: str, run_id: str) -> Run:
+        _require_reader(caller)
+        return await self._store.read(caller.tenant, _get, thread_id, run_id)
+
+    async def find(self, caller: Principal, run_id: str) -> Run:
+        """A run by its id alone, for runs whose thread the caller never named."""
+        _require_reader(caller)
+        run = await self._store.read(caller.tenant, runs.get, run_id)
+        if run is None:
+            raise NotFound(f"Run with ID {run_id} not found")
+        return run
+
+    async def of_thread(
+        self, caller: Principal, thread_id: str, *, status: str | None = None, limit: int = 10, offset: int = 0
+    ) -> list[Run]:
+        _require_reader(caller)
+        return await self._store.read(caller.tenant, _list, thread_id, status=status, limit=limit, offset=offset)
+
+    async def cancel(self, caller: Principal, thread_id: str, run_id: str, how: Cancel) -> Run:
+        caller.require(Scope.RUNS_WRITE)
+        run, stopped = await self._store.write(caller.tenant, _cancel, thread_id, run_id, how)
+        self._stop(caller.tenant, stopped)
+        return run
+
+    async def cancel_if_active(self, caller: Principal, thread_id: str, run_id: str) -> None:
+        """For clients that are gone: a run that has ended meanwhile is fine."""
+        with suppress(NotFound):
+            await self.cancel(caller, thread_id, run_id, Cancel.INTERRUPT)
+
+    async def cancel_many(
+        self,
+        caller: Principal,
+        how: Cancel,
+        *,
+        thread_id: str | None,
+        run_ids: Sequence[str],
+        statuses: Sequence[RunStatus],
+    ) -> int:
+        caller.require(Scope.RUNS_WRITE)
+        stopped, count = await self._store.write(
+            caller.tenant, _cancel_many, how, thread_id, tuple(run_ids), tuple(statuses)
+        )
+        self._stop(caller.tenant, stopped)
+        return count
+
+    async def delete(self, caller: Principal, thread_id: str, run_id: str) -> None:
+        """Removes a run with its checkpoints; one that is under way is stopped first, leaving no trace."""
+        caller.require(Scope.RUNS_WRITE)
+        stopped = await self._store.write(caller.tenant, _delete, thread_id, run_id)
+        self._stop(caller.tenant, stopped)
+
+    def follow(self, run_id: str, *, unkept: bool = False) -> Subscription:
+        """Live frames from now on. Follow before creating, and nothing is missed."""
+        return self._bus.follow(run_id, unkept=unkept)
+
+    async def follow_thread(self, caller: Principal, thread_id: str) -> Subscription:
+        _require_reader(caller)
+        if await self._store.read(caller.tenant, threads.get, thread_id) is None:
+            raise NotFound(f"Thread with ID {thread_id} not found")
+        return self._bus.follow(f"thread:{thread_id}")
+
+    async def kept_frames(self, caller: Principal, run: Run, *, after: int) -> list[Frame]:
+        return await self._store.read(caller.tenant, frames.after, run, after)
+
+    async def result(self, caller: Principal, thread_id: str, run_id: str) -> Any:
+        """What a finished run left, as its thread's row tells it."""
+        return await self._store.write(caller.tenant, _result, thread_id, run_id)
+
+    def _stop(self, tenant: str, stopped: Sequence[Run]) -> None:
+        if self._store.queue is not None:
+            for run in stopped:
+                self._store.queue.cancel(tenant, run.id)
+
+
+def _require_reader(caller: Principal) -> None:
+    if not caller.may(Scope.ITEMS_READ):
+        caller.require(Scope.RUNS_WRITE)
+
+
+def _get(tx: Tx, thread_id: str, run_id: str) -> Run:
+    run = runs.get(tx, run_id)
+    if run is None or run.thread_id != thread_id:
+        raise NotFound(f"Run with ID {run_id} not found")
+    return run
+
+
+def _list(tx: Tx, thread_id: str, *, status: str | None, limit: int, offset: int) -> list[Run]:
+    if threads.get(tx, thread_id) is None:
+        raise NotFound(f"Thread with ID {thread_id} not found")
+    return runs.page(tx, thread_id, status=status, limit=limit, offset=offset)
+
+
+def _cancel(tx: Tx, thread_id: str, run_id: str, how: Cancel) -> tuple[Run, list[Run]]:
+    threads.lock(tx, thread_id)
+    run = _get(tx, thread_id, run_id)
+    if not run.status.active:
+        raise NotFound(f"Run with ID {run_id} has ended already")
+    ended = runs.cancel(tx, run, how)
+    if ended:
+        _let_next(tx, thread_id)
+    return run, [] if ended else [run]
+
+
+def _cancel_many(
+    tx: Tx, how: Cancel, thread_id: str | None, run_ids: Sequence[str], statuses: Sequence[RunStatus]
+) -> tuple[list[Run], int]:
+    found = [_get(tx, thread_id, run_id) for run_id in run_ids] if thread_id else runs.of_status(tx, statuses)
+    wanted = [run for run in found if run.status.active]
+    if not wanted:
+        raise NotFound("No runs found to cancel.")
+    stopped = [run for one in wanted for run in _cancel(tx, one.thread_id, one.id, how)[1]]
+    return stopped, len(wanted)
+
+
+def _delete(tx: Tx, thread_id: str, run_id: str) -> list[Run]:
+    threads.lock(tx, thread_id)
+    run = _get(tx, thread_id, run_id)
+    if run.status is RunStatus.RUNNING:
+        runs.cancel(tx, run, Cancel.ROLLBACK)
+        return [run]
+    checkpoints.remove_of_run(tx, thread_id, run_id)
+    runs.remove(tx, run_id)
+    if run.status is RunStatus.PENDING:
+        _let_next(tx, thread_id)
+    return []
+
+
+def _let_next(tx: Tx, thread_id: str) -> None:
+    """After a run left the line without having run: the next one's turn, or the status the row's state says."""
+    thread = threads.get(tx, thread_id)
+    if thread is None:
+        return
+    head = runs.promote(tx, thread_id, waits=thread.waits)
+    if head is None and not runs.active(tx, thread_id):
+        stopped = thread.waits or bool(thread.next)
+        threads.set_status(tx, thread_id, ThreadStatus.INTERRUPTED if stopped else ThreadStatus.IDLE)
+
+
+def _result(tx: Tx, thread_id: str, run_id: str) -> Any:
+    run = _get(tx, thread_id, run_id)
+    thread = threads.get(tx, thread_id)
+    if run.error and run.status in (RunStatus.ERROR, RunStatus.TIMEOUT):
+        return {"__error__": run.error}
+    if thread is None:
+        raise Conflict("the thread is gone")
+    if thread.waits and not thread.shown:
+        threads.mark_shown(tx, thread_id)
+    asked = {"__interrupt__": thread.pending} if thread.waits else {}
+    return {**(thread.values or {}), **asked} if isinstance(thread.values, dict | None) else thread.values

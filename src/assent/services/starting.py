@@ -1,0 +1,177 @@
+"""Starting a run: whether it may join its thread, what it replaces, and its place in line, in one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from assent.domain.access import Principal
+from assent.domain.assistants import Assistant
+from assent.domain.configs import clean_metadata, merge
+from assent.domain.ids import new_id
+from assent.domain.runs import Admission, Run, Strategy, admit
+from assent.domain.threads import Thread, ThreadStatus
+from assent.errors import NotFound
+from assent.services.answering import keyed_answers, record_answers
+from assent.store import checkpoints, runs, threads
+from assent.store.transaction import Tx
+
+NO_THREAD = "Thread or assistant not found."
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """A run as its caller asks for it. What the contract names is here, and nothing else is kept."""
+
+    assistant_id: str
+    input: Any = None
+    command: dict[str, Any] | None = None
+    checkpoint: dict[str, Any] | None = None
+    config: dict[str, Any] | None = None
+    context: dict[str, Any] | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    stream_mode: tuple[str, ...] = ("values",)
+    stream_subgraphs: bool = False
+    stream_resumable: bool = False
+    interrupt_before: list[str] | str | None = None
+    interrupt_after: list[str] | str | None = None
+    multitask_strategy: Strategy | None = None
+    create_thread: bool = False
+    after_seconds: float = 0
+    keep_thread: bool = False
+    durability: str = "async"
+    webhook: str | None = None
+
+    @property
+    def resume(self) -> Any:
+        return (self.command or {}).get("resume")
+
+    @property
+    def answers(self) -> bool:
+        return "resume" in (self.command or {})
+
+
+def start(
+    tx: Tx,
+    caller: Principal,
+    assistant: Assistant,
+    request: RunRequest,
+    strategy: Strategy,
+    thread_id: str | None,
+    run_id: str,
+) -> tuple[Run, list[Run]]:
+    """The new run, and those being executed that have to stop for it."""
+    thread = _thread_for(tx, assistant, request, thread_id)
+    command = keyed_answers(tx, thread, request.command) if request.answers else request.command
+    admission = _admission(tx, thread, request, strategy)
+    stopped = [run for run in admission.supersedes if admission.by and not runs.cancel(tx, run, admission.by)]
+    if admission.drops_questions:
+        threads.drop_questions(tx, thread.id)
+    wake_at = tx.now() + timedelta(seconds=request.after_seconds) if request.after_seconds else None
+    runs.insert_pending(
+        tx,
+        run_id,
+        thread.id,
+        assistant_id=assistant.id,
+        graph_id=assistant.graph_id,
+        answers=request.answers,
+        wake_at=wake_at,
+        temporary=thread_id is None and not request.keep_thread,
+        multitask_strategy=strategy,
+        metadata=_metadata(assistant, thread, request),
+        kwargs=_kwargs(caller, assistant, request, command, _fork(tx, thread, request), temporary=thread_id is None),
+        webhook=request.webhook,
+        **({"created_at": wake_at} if wake_at else {}),
+    )
+    if request.answers and command:
+        record_answers(tx, caller, thread, run_id, command["resume"])
+    _put_in_line(tx, thread, run_id, wake_at, waits=thread.waits and not admission.drops_questions)
+    run = runs.get(tx, run_id)
+    assert run is not None
+    return run, stopped
+
+
+def _thread_for(tx: Tx, assistant: Assistant, request: RunRequest, thread_id: str | None) -> Thread:
+    """The thread, locked; made where the caller allows it. The first run stamps its graph and assistant on it."""
+    stamp = {"graph_id": assistant.graph_id, "assistant_id": assistant.id}
+    if thread_id is None or (request.create_thread and threads.get(tx, thread_id) is None):
+        thread_id = thread_id or new_id()
+        threads.insert(tx, thread_id, {**clean_metadata(request.metadata), **stamp})
+    thread = threads.lock(tx, thread_id)
+    if thread is None:
+        raise NotFound(NO_THREAD)
+    if any(thread.metadata.get(name) != value for name, value in stamp.items()):
+        threads.set_metadata(tx, thread_id, {**thread.metadata, **stamp})
+    return thread
+
+
+def _admission(tx: Tx, thread: Thread, request: RunRequest, strategy: Strategy) -> Admission:
+    """A delayed run meets whoever is there when it wakes; now it disturbs nobody."""
+    if request.after_seconds:
+        return Admission()
+    present = [run for run in runs.active(tx, thread.id) if run.wake_at is None]
+    return admit(strategy, active=present, pending=thread.pending, answers=request.answers)
+
+
+def _fork(tx: Tx, thread: Thread, request: RunRequest) -> dict[str, Any] | None:
+    """The checkpoint to go on from, where it is not the newest one anyway."""
+    wanted = request.checkpoint or {}
+    head = checkpoints.latest(tx, thread.id, wanted.get("checkpoint_ns") or "") if wanted else None
+    return None if head is not None and head.checkpoint_id == wanted.get("checkpoint_id") else request.checkpoint
+
+
+def _put_in_line(tx: Tx, thread: Thread, run_id: str, wake_at: Any, *, waits: bool) -> None:
+    if wake_at is not None:
+        return tx.hand_over(run_id, wake_at)
+    head = runs.promote(tx, thread.id, waits=waits)
+    if head is not None or not waits:
+        threads.set_status(tx, thread.id, ThreadStatus.BUSY)
+
+
+def _metadata(assistant: Assistant, thread: Thread, request: RunRequest) -> dict[str, Any]:
+    asked = (request.config or {}).get("metadata") or {}
+    merged = {**assistant.metadata, **thread.metadata, **clean_metadata(asked), **clean_metadata(request.metadata)}
+    return {**merged, "graph_id": assistant.graph_id, "assistant_id": assistant.id}
+
+
+def _kwargs(
+    caller: Principal,
+    assistant: Assistant,
+    request: RunRequest,
+    command: dict[str, Any] | None,
+    checkpoint: dict[str, Any] | None,
+    *,
+    temporary: bool,
+) -> dict[str, Any]:
+    config, context = merge(request.config, request.context, {"config": assistant.config, "context": assistant.context})
+    config["configurable"] = {**config["configurable"], **_identity(caller)}
+    return {
+        "input": None if request.answers and not request.input else request.input,
+        "command": command,
+        "checkpoint": checkpoint,
+        "config": config,
+        "context": context,
+        "stream_mode": list(request.stream_mode),
+        "interrupt_before": request.interrupt_before,
+        "interrupt_after": request.interrupt_after,
+        "webhook": request.webhook,
+        "feedback_keys": None,
+        "temporary": temporary,
+        "subgraphs": request.stream_subgraphs,
+        "resumable": request.stream_resumable,
+        "checkpoint_during": request.durability != "exit",
+        "durability": request.durability,
+    }
+
+
+def _identity(caller: Principal) -> dict[str, Any]:
+    """Who started the run, where graphs on LangGraph's own server look for it."""
+    permissions = sorted(caller.scopes)
+    user = {"identity": caller.id, "display_name": caller.name, "is_authenticated": True, "permissions": permissions}
+    return {
+        "user_id": caller.id,
+        "langgraph_auth_user": user,
+        "langgraph_auth_user_id": caller.id,
+        "langgraph_auth_permissions": permissions,
+    }

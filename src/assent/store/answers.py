@@ -1,0 +1,84 @@
+"""Answers to questions, one standing per interrupt: whoever's row is there first has answered."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, bindparam, select, update
+
+from assent.store.tables import TENANT, answers
+from assent.store.transaction import Tx
+
+_OF_QUESTION = (
+    select(answers)
+    .where(
+        answers.c.tenant_id == TENANT,
+        answers.c.thread_id == bindparam("thread_id"),
+        answers.c.interrupt_id == bindparam("interrupt_id"),
+        answers.c.standing,
+    )
+    .limit(1)
+)
+_LATEST = (
+    select(answers)
+    .where(answers.c.tenant_id == TENANT, answers.c.thread_id == bindparam("thread_id"), answers.c.standing)
+    .order_by(answers.c.created_at.desc())
+    .limit(1)
+)
+_OF_RUN = select(answers.c.interrupt_id).where(answers.c.tenant_id == TENANT, answers.c.run_id == bindparam("run"))
+_WITHDRAW = (
+    update(answers)
+    .where(
+        answers.c.tenant_id == TENANT,
+        answers.c.run_id == bindparam("run"),
+        answers.c.interrupt_id == bindparam("question"),
+    )
+    .values(standing=False)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer that stands: what a later one is told about."""
+
+    interrupt_id: str
+    run_id: str
+    actor: str
+    value: Any
+    at: datetime
+
+
+def give(tx: Tx, *, thread_id: str, run_id: str, interrupt_id: str, actor: str, value: Any) -> bool:
+    """False where the question has a standing answer already."""
+    return tx.insert_new(
+        answers,
+        run_id=run_id,
+        interrupt_id=interrupt_id,
+        thread_id=thread_id,
+        actor=actor,
+        value=value,
+        standing=True,
+        created_at=tx.now(),
+    )
+
+
+def standing(tx: Tx, thread_id: str, interrupt_id: str) -> Given | None:
+    return _given(tx.first(_OF_QUESTION, thread_id=thread_id, interrupt_id=interrupt_id))
+
+
+def latest(tx: Tx, thread_id: str) -> Given | None:
+    return _given(tx.first(_LATEST, thread_id=thread_id))
+
+
+def settle(tx: Tx, run_id: str, still_open: Collection[str]) -> None:
+    """When a run ends with a question still open, its answer did not take: the question can be answered again."""
+    for row in tx.all(_OF_RUN, run=run_id):
+        if row.interrupt_id in still_open:
+            tx.change(_WITHDRAW, run=run_id, question=row.interrupt_id)
+
+
+def _given(row: Row[Any] | None) -> Given | None:
+    return None if row is None else Given(row.interrupt_id, row.run_id, row.actor, row.value, row.created_at)

@@ -1,0 +1,161 @@
+"""Checkpoints as rows: the hottest writes there are, so in plain SQL, one statement per operation.
+
+Every write of a run is fenced in that same statement: it lands only while the run still has the attempt that writes,
+so a stalled worker's late checkpoint is refused, whoever has taken the run over meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from sqlalchemy import bindparam, delete, select
+
+from assent.store.tables import TENANT, checkpoint_writes, checkpoints
+from assent.store.transaction import Tx
+
+
+class Fenced(Exception):
+    """This attempt of the run was taken over or ended; what it still wants to write must not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One execution of a run: what a write must prove to be allowed."""
+
+    run_id: str
+    number: int
+
+
+class Stored(NamedTuple):
+    checkpoint_id: str
+    ns: str
+    parent_id: str | None
+    type: str
+    checkpoint: bytes
+    metadata: str
+
+
+class StoredWrite(NamedTuple):
+    task_id: str
+    idx: int
+    task_path: str
+    channel: str
+    type: str
+    value: bytes
+
+
+_FENCE = "EXISTS (SELECT 1 FROM runs WHERE tenant_id = ? AND run_id = ? AND attempt = ? AND status = 'running'{lock})"
+_PUT = (
+    "INSERT INTO checkpoints (tenant_id, thread_id, ns, checkpoint_id, parent_id, run_id, type, checkpoint, metadata) "
+    "SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE {condition} "
+    "ON CONFLICT (tenant_id, thread_id, ns, checkpoint_id) DO UPDATE SET "
+    "type = excluded.type, checkpoint = excluded.checkpoint, metadata = excluded.metadata"
+)
+_PUT_WRITE = (
+    "INSERT INTO checkpoint_writes "
+    "(tenant_id, thread_id, ns, checkpoint_id, run_id, task_id, idx, task_path, channel, type, value) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT (tenant_id, thread_id, ns, checkpoint_id, task_id, idx) DO "
+)
+_REPLACE = "UPDATE SET channel = excluded.channel, type = excluded.type, value = excluded.value"
+_COLUMNS = "checkpoint_id, ns, parent_id, type, checkpoint, metadata"
+_LATEST = (
+    f"SELECT {_COLUMNS} FROM checkpoints WHERE tenant_id = ? AND thread_id = ? AND ns = ? "  # noqa: S608
+    "ORDER BY checkpoint_id DESC LIMIT 1"
+)
+_AT = f"SELECT {_COLUMNS} FROM checkpoints WHERE tenant_id = ? AND thread_id = ? AND ns = ? AND checkpoint_id = ?"  # noqa: S608
+_WRITES = (
+    "SELECT task_id, idx, task_path, channel, type, value FROM checkpoint_writes "
+    "WHERE tenant_id = ? AND thread_id = ? AND ns = ? AND checkpoint_id = ? ORDER BY task_path, task_id, idx"
+)
+_OF_THREAD = (checkpoints.c.tenant_id == TENANT, checkpoints.c.thread_id == bindparam("thread_id"))
+_DELETE_WRITES_OF_RUN = delete(checkpoint_writes).where(
+    checkpoint_writes.c.tenant_id == TENANT,
+    checkpoint_writes.c.thread_id == bindparam("thread_id"),
+    checkpoint_writes.c.run_id == bindparam("run_id"),
+)
+_DELETE_OF_RUN = delete(checkpoints).where(*_OF_THREAD, checkpoints.c.run_id == bindparam("run_id"))
+
+
+def put(tx: Tx, thread_id: str, stored: Stored, attempt: Attempt | None) -> None:
+    row = (tx.tenant, thread_id, stored.ns, stored.checkpoint_id, stored.parent_id, attempt and attempt.run_id)
+    values = (*row, stored.type, stored.checkpoint, stored.metadata, *_proof(tx, attempt))
+    if tx.sql(_put(tx.dialect, attempt is not None), values).rowcount == 0:
+        raise Fenced
+
+
+def put_writes(
+    tx: Tx,
+    thread_id: str,
+    ns: str,
+    checkpoint_id: str,
+    writes: Sequence[StoredWrite],
+    attempt: Attempt | None,
+    *,
+    replace: bool,
+) -> None:
+    if attempt is not None and tx.sql(_holds(tx.dialect), _proof(tx, attempt)).first() is None:
+        raise Fenced
+    run_id = attempt.run_id if attempt else None
+    statement = _placeholders(_PUT_WRITE + (_REPLACE if replace else "NOTHING"), tx.dialect)
+    tx.sql(statement, [(tx.tenant, thread_id, ns, checkpoint_id, run_id, *write) for write in writes])
+
+
+def latest(tx: Tx, thread_id: str, ns: str) -> Stored | None:
+    row = tx.sql(_placeholders(_LATEST, tx.dialect), (tx.tenant, thread_id, ns)).first()
+    return None if row is None else Stored._make(row)
+
+
+def at(tx: Tx, thread_id: str, ns: str, checkpoint_id: str) -> Stored | None:
+    row = tx.sql(_placeholders(_AT, tx.dialect), (tx.tenant, thread_id, ns, checkpoint_id)).first()
+    return None if row is None else Stored._make(row)
+
+
+def writes_of(tx: Tx, thread_id: str, ns: str, checkpoint_id: str) -> list[StoredWrite]:
+    rows = tx.sql(_placeholders(_WRITES, tx.dialect), (tx.tenant, thread_id, ns, checkpoint_id))
+    return [StoredWrite._make(row) for row in rows]
+
+
+def history(tx: Tx, thread_id: str, ns: str | None, *, before: str | None, limit: int | None) -> list[Stored]:
+    """Newest first."""
+    statement = select(*(checkpoints.c[name] for name in Stored._fields)).where(*_OF_THREAD)
+    if ns is not None:
+        statement = statement.where(checkpoints.c.ns == ns)
+    if before is not None:
+        statement = statement.where(checkpoints.c.checkpoint_id < before)
+    rows = tx.all(statement.order_by(checkpoints.c.checkpoint_id.desc()).limit(limit), thread_id=thread_id)
+    return [Stored._make(row) for row in rows]
+
+
+def remove_of_run(tx: Tx, thread_id: str, run_id: str) -> None:
+    """Rolls a run back: every checkpoint it wrote is gone, and what it wrote beside those of others."""
+    tx.change(_DELETE_WRITES_OF_RUN, thread_id=thread_id, run_id=run_id)
+    tx.change(_DELETE_OF_RUN, thread_id=thread_id, run_id=run_id)
+
+
+def _proof(tx: Tx, attempt: Attempt | None) -> tuple[Any, ...]:
+    return () if attempt is None else (tx.tenant, attempt.run_id, attempt.number)
+
+
+@lru_cache(maxsize=4)
+def _holds(dialect: str) -> str:
+    return _placeholders(f"SELECT 1 WHERE {_FENCE.format(lock=_lock(dialect))}", dialect)
+
+
+@lru_cache(maxsize=4)
+def _put(dialect: str, fenced: bool) -> str:
+    condition = _FENCE.format(lock=_lock(dialect)) if fenced else "true"
+    return _placeholders(_PUT.format(condition=condition), dialect)
+
+
+def _lock(dialect: str) -> str:
+    """On Postgres the fence is a row lock too: whoever takes the run over waits for this write to be decided."""
+    return " FOR SHARE" if dialect == "postgresql" else ""
+
+
+@lru_cache(maxsize=64)
+def _placeholders(statement: str, dialect: str) -> str:
+    return statement.replace("?", "%s") if dialect == "postgresql" else statement

@@ -1,0 +1,174 @@
+"""Runs as rows: the order of a thread, who executes what, and which attempt of it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, bindparam, delete, func, select, update
+
+from assent.domain.runs import Cancel, Run, RunStatus, Strategy, next_in_line
+from assent.store import threads
+from assent.store.checkpoints import Attempt, Fenced
+from assent.store.tables import TENANT, runs
+from assent.store.transaction import Tx
+
+_ALL = select(runs).where(runs.c.tenant_id == TENANT)
+_BY_ID = _ALL.where(runs.c.run_id == bindparam("id"))
+_OF_THREAD = _ALL.where(runs.c.thread_id == bindparam("thread_id"))
+_ACTIVE = _OF_THREAD.where(runs.c.status.in_(("pending", "running"))).order_by(runs.c.position)
+_LAST_POSITION = select(func.max(runs.c.position)).where(
+    runs.c.tenant_id == TENANT, runs.c.thread_id == bindparam("thread_id")
+)
+_THIS = update(runs).where(runs.c.tenant_id == TENANT, runs.c.run_id == bindparam("id"))
+_BEGIN = _THIS.where(runs.c.status == "pending", runs.c.attempt == bindparam("was")).values(
+    status="running", attempt=runs.c.attempt + 1, started_at=bindparam("now"), updated_at=bindparam("now")
+)
+_END = _THIS.where(runs.c.status == "running", runs.c.attempt == bindparam("was")).values(
+    status=bindparam("new_status"), error=bindparam("new_error"), ended_at=bindparam("now"), updated_at=bindparam("now")
+)
+_HAND_BACK = _THIS.where(runs.c.status == "running", runs.c.attempt == bindparam("was")).values(
+    status="pending", updated_at=bindparam("now")
+)
+_CANCEL_PENDING = _THIS.where(runs.c.status == "pending").values(
+    status="interrupted", cancel=bindparam("how"), ended_at=bindparam("now"), updated_at=bindparam("now")
+)
+_ASK_TO_STOP = _THIS.where(runs.c.status == "running").values(cancel=bindparam("how"), updated_at=bindparam("now"))
+_WAKE = _THIS.values(wake_at=None)
+_SET_JOB = _THIS.values(job_id=bindparam("job"))
+_DELETE = delete(runs).where(runs.c.tenant_id == TENANT, runs.c.run_id == bindparam("id"))
+_LEFT_RUNNING = update(runs).where(runs.c.status == "running").values(status="pending")
+_UNFINISHED = (
+    select(runs.c.tenant_id, runs.c.thread_id, runs.c.run_id, runs.c.wake_at)
+    .where(runs.c.status == "pending")
+    .order_by(runs.c.tenant_id, runs.c.thread_id)
+)
+
+
+def insert_pending(tx: Tx, run_id: str, thread_id: str, **columns: Any) -> None:
+    now = tx.now()
+    last = tx.first(_LAST_POSITION, thread_id=thread_id)
+    position = (last[0] if last and last[0] is not None else 0) + 1
+    facts = {"run_id": run_id, "thread_id": thread_id, "status": RunStatus.PENDING, "position": position, "attempt": 0}
+    tx.insert(runs, **facts, updated_at=now, **({"created_at": now} | columns))
+
+
+def get(tx: Tx, run_id: str) -> Run | None:
+    row = tx.first(_BY_ID, id=run_id)
+    return None if row is None else run_of(row)
+
+
+def active(tx: Tx, thread_id: str) -> list[Run]:
+    return [run_of(row) for row in tx.all(_ACTIVE, thread_id=thread_id)]
+
+
+def page(tx: Tx, thread_id: str, *, status: str | None, limit: int, offset: int) -> list[Run]:
+    statement = _OF_THREAD.order_by(runs.c.created_at.desc(), runs.c.run_id.desc()).limit(limit).offset(offset)
+    if status is not None:
+        statement = statement.where(runs.c.status == status)
+    return [run_of(row) for row in tx.all(statement, thread_id=thread_id)]
+
+
+def of_status(tx: Tx, statuses: Sequence[RunStatus]) -> list[Run]:
+    return [run_of(row) for row in tx.all(_ALL.where(runs.c.status.in_(statuses)))]
+
+
+def begin(tx: Tx, run_id: str) -> Run | None:
+    """Starts the next attempt of a run, if it is still that run's turn; otherwise None, and nobody starts it now."""
+    run = get(tx, run_id)
+    thread = threads.lock(tx, run.thread_id) if run else None
+    if run is None or thread is None:
+        return None
+    present = active(tx, run.thread_id)
+    head = next_in_line(_pending(present), waits=thread.waits, now=tx.now())
+    if _running(present) or head is None or head.id != run_id:
+        return None
+    tx.change(_BEGIN, id=run_id, was=head.attempt, now=tx.now())
+    return get(tx, run_id)
+
+
+def promote(tx: Tx, thread_id: str, *, waits: bool) -> Run | None:
+    """Hands the thread's next run to the queue, unless one is being executed."""
+    present = active(tx, thread_id)
+    head = None if _running(present) else next_in_line(_pending(present), waits=waits, now=tx.now())
+    if head is not None:
+        tx.hand_over(head.id)
+    return head
+
+
+def end(tx: Tx, attempt: Attempt, status: RunStatus, error: dict[str, Any] | None) -> None:
+    if not tx.change(_END, id=attempt.run_id, was=attempt.number, new_status=status, new_error=error, now=tx.now()):
+        raise Fenced
+
+
+def hand_back(tx: Tx, attempt: Attempt) -> None:
+    """Gives up an attempt without ending the run: someone else, or this process after its restart, goes on."""
+    tx.change(_HAND_BACK, id=attempt.run_id, was=attempt.number, now=tx.now())
+
+
+def cancel(tx: Tx, run: Run, how: Cancel) -> bool:
+    """Ends a run that has not started (True), or asks one that runs to stop (False)."""
+    if run.status is RunStatus.PENDING and tx.change(_CANCEL_PENDING, id=run.id, how=how, now=tx.now()):
+        if how is Cancel.ROLLBACK:
+            remove(tx, run.id)
+        return True
+    tx.change(_ASK_TO_STOP, id=run.id, how=how, now=tx.now())
+    return False
+
+
+def wake(tx: Tx, run_id: str) -> None:
+    """A delayed run joins its thread's order like any other."""
+    run = get(tx, run_id)
+    thread = threads.lock(tx, run.thread_id) if run else None
+    if run is not None and thread is not None and run.status is RunStatus.PENDING:
+        tx.change(_WAKE, id=run_id)
+        promote(tx, run.thread_id, waits=thread.waits)
+
+
+def remove(tx: Tx, run_id: str) -> bool:
+    return tx.change(_DELETE, id=run_id) == 1
+
+
+def set_job(tx: Tx, run_id: str, job_id: int) -> None:
+    tx.change(_SET_JOB, id=run_id, job=job_id)
+
+
+def recover(tx: Tx) -> list[tuple[str, str, str, datetime | None]]:
+    """What a process that died left behind: its runs are pending again. Needs a transaction across tenants."""
+    tx.change(_LEFT_RUNNING)
+    return [(row.tenant_id, row.thread_id, row.run_id, row.wake_at) for row in tx.all(_UNFINISHED)]
+
+
+def run_of(row: Row[Any]) -> Run:
+    return Run(
+        id=row.run_id,
+        thread_id=row.thread_id,
+        assistant_id=row.assistant_id,
+        graph_id=row.graph_id,
+        status=RunStatus(row.status),
+        position=row.position,
+        attempt=row.attempt,
+        answers=row.answers,
+        wake_at=row.wake_at,
+        cancel=Cancel(row.cancel) if row.cancel else None,
+        temporary=row.temporary,
+        multitask_strategy=Strategy(row.multitask_strategy),
+        metadata=row.metadata,
+        kwargs=row.kwargs,
+        error=row.error,
+        webhook=row.webhook,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        job_id=row.job_id,
+    )
+
+
+def _running(present: Sequence[Run]) -> bool:
+    return any(run.status is RunStatus.RUNNING for run in present)
+
+
+def _pending(present: Sequence[Run]) -> list[Run]:
+    return [run for run in present if run.status is RunStatus.PENDING]

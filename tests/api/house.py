@@ -1,0 +1,146 @@
+"""Assent without a socket: the real app over a real SQLite file, called through httpx as from any address."""
+
+import shutil
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+from starlette.types import Message, Scope
+
+from assent.app import Services, create_app, open_services
+from assent.domain.access import DEFAULT_TENANT, Kind, Role, operator
+from assent.settings import Mode, Settings
+from assent.store import migrations
+from assent.store.sqlite import SqliteStore
+
+LOOPBACK = "http://127.0.0.1:2024"
+LOCAL = {"host": "127.0.0.1:2024"}
+
+
+@dataclass(frozen=True)
+class House:
+    services: Services
+    settings: Settings
+    app: FastAPI
+
+    def client(
+        self,
+        key: str | None = None,
+        *,
+        url: str = LOOPBACK,
+        peer: str = "127.0.0.1",
+        session: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.AsyncClient:
+        """Someone who calls from the address `peer`; `url` is what they typed, so it names the Host."""
+        return httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.app, client=(peer, 40000)),
+            base_url=url,
+            headers={**({"x-api-key": key} if key else {}), **(headers or {})},
+            cookies={"assent_session": session} if session else None,
+        )
+
+    async def key(self, kind: Kind = Kind.AGENT, *scopes: str, tenant: str = DEFAULT_TENANT) -> str:
+        """The secret of a new key of an agent or a service."""
+        new = await self.services.keys.create(operator(tenant), kind=kind, name=f"a {kind}", scopes=scopes)
+        return new.secret
+
+    async def person(self, name: str, role: Role = Role.REVIEWER, *, tenant: str = DEFAULT_TENANT) -> str:
+        """The secret of a key of a new person."""
+        await self.services.users.create(operator(tenant), name=name, role=role)
+        return await self.key_of(name, tenant=tenant)
+
+    async def key_of(
+        self, name: str, *scopes: str, tenant: str = DEFAULT_TENANT, lifetime: timedelta | None = None
+    ) -> str:
+        new = await self.services.keys.create(
+            operator(tenant), kind=Kind.REVIEWER, name=f"{name}'s", user=name, scopes=scopes, lifetime=lifetime
+        )
+        return new.secret
+
+    async def admin(self, *, tenant: str = DEFAULT_TENANT) -> httpx.AsyncClient:
+        return self.client(await self.person("admin", Role.ADMIN, tenant=tenant))
+
+    async def link(self, name: str, *, tenant: str = DEFAULT_TENANT) -> str:
+        """The token of a fresh one-time login link."""
+        return await self.services.users.login_link(operator(tenant), name)
+
+    async def signed_in(self, name: str = "ana", role: Role = Role.REVIEWER, **client: Any) -> httpx.AsyncClient:
+        """A new person in a browser of their own."""
+        await self.services.users.create(operator(), name=name, role=role)
+        browser = self.client(**client)
+        response = await browser.post("/api/session", json={"credential": await self.link(name)})
+        assert response.status_code == 200, response.text
+        return browser
+
+    def pass_time(self, time: timedelta) -> None:
+        """Sets the database's clock forward."""
+        store = self.services.store
+        assert isinstance(store, SqliteStore)
+        store.clock_offset += time
+
+
+def make_empty_database(folder: Path) -> Path:
+    """A database with the newest schema and nothing in it, to be copied."""
+    path = folder / "empty.db"
+    migrations.upgrade(f"sqlite:///{path}")
+    return path
+
+
+class Builder:
+    """Opens houses on databases of their own, and closes them in the end."""
+
+    def __init__(self, folder: Path, empty_database: Path, stack: AsyncExitStack) -> None:
+        self._folder = folder
+        self._empty = empty_database
+        self._stack = stack
+        self._count = 0
+
+    async def __call__(self, mode: Mode = Mode.SERVE, **settings: Any) -> House:
+        self._count += 1
+        file = self._folder / f"house-{self._count}.db"
+        shutil.copy(self._empty, file)
+        found = Settings(mode=mode, database=f"sqlite:///{file}", **settings)
+        services = await self._stack.enter_async_context(open_services(found))
+        return House(services, found, create_app(services, found))
+
+
+async def builder(folder: Path, empty_database: Path) -> AsyncIterator[Builder]:
+    async with AsyncExitStack() as stack:
+        yield Builder(folder, empty_database, stack)
+
+
+async def call(
+    app: FastAPI, method: str, path: str, headers: Mapping[str, str], received: Sequence[Message] = ()
+) -> list[Message]:
+    """One request as the server hands it over, for what no well-behaved client would send."""
+    sent: list[Message] = []
+    incoming = iter(received)
+
+    async def receive() -> Message:
+        return next(incoming, {"type": "http.disconnect"})
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: Scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(name.encode(), value.encode("latin-1")) for name, value in {**LOCAL, **headers}.items()],
+        "client": ("127.0.0.1", 40000),
+        "server": ("127.0.0.1", 2024),
+    }
+    await app(scope, receive, send)
+    return sent

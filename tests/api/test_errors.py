@@ -1,0 +1,118 @@
+"""What an error looks like over HTTP: problem+json under /api, `{"detail"}` elsewhere, and never any internals."""
+
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+from fastapi import FastAPI
+from fastapi.responses import StreamingResponse
+
+from assent.errors import AssentError, StorageFull, StoreBusy, Unavailable
+from tests.api.house import Builder, House, call
+
+SECRET = "the password is swordfish"
+
+
+def fail_at(app: FastAPI, path: str, error: Exception) -> None:
+    @app.post(path)
+    async def fails() -> None:
+        raise error
+
+
+async def test_under_api_an_error_is_a_problem_with_a_stable_code(house: House) -> None:
+    response = await house.client().get("/api/keys", headers={"x-request-id": "r-1"})
+    assert response.status_code == 401
+    assert response.headers["content-type"] == "application/problem+json"
+    assert response.json() == {
+        "type": "urn:assent:error:unauthenticated",
+        "title": "unauthenticated",
+        "status": 401,
+        "detail": "No valid credential came with the request.",
+        "code": "unauthenticated",
+        "hint": "send an API key as x-api-key or as a bearer token, or sign in",
+        "request_id": "r-1",
+    }
+
+
+async def test_elsewhere_an_error_is_a_detail_that_is_a_string_with_the_facts_beside_it(house: House) -> None:
+    response = await house.client(await house.key()).get("/threads/none", headers={"x-request-id": "r-2"})
+    assert response.status_code == 404
+    assert response.headers["content-type"] == "application/json"
+    assert response.json() == {
+        "detail": "There is nothing here by that id.",
+        "code": "not_found",
+        "request_id": "r-2",
+    }
+
+
+async def test_a_path_that_only_begins_like_ours_is_not_ours(house: House) -> None:
+    response = await house.client(await house.key()).get("/apiary")
+    assert response.headers["content-type"] == "application/json"
+
+
+async def test_a_method_that_is_not_there_is_named_and_the_others_are_told(house: House) -> None:
+    response = await (await house.admin()).put("/api/keys", json={})
+    assert (response.status_code, response.json()["code"]) == (405, "method_not_allowed")
+    assert response.headers["allow"]
+
+
+async def test_a_field_that_is_wrong_is_named_with_its_path(house: House) -> None:
+    admin = await house.admin()
+    response = await admin.post("/api/keys", json={"kind": "agent", "name": "", "scope": []})
+    assert (response.status_code, response.json()["code"]) == (422, "invalid_request")
+    assert {error["path"] for error in response.json()["errors"]} == {"name", "scope"}
+
+
+@pytest.mark.parametrize("path", ["/api/failing", "/failing"])
+async def test_what_nobody_expected_is_a_500_with_an_id_and_no_internals(
+    house: House, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    fail_at(house.app, path, RuntimeError(SECRET))
+    with caplog.at_level(logging.INFO):
+        response = await house.client(await house.key()).post(path, headers={"x-request-id": "r-3"})
+    assert (response.status_code, response.headers["x-request-id"]) == (500, "r-3")
+    assert response.json()["request_id"] == "r-3"
+    assert "r-3" in response.json()["detail"]
+    assert "swordfish" not in response.text
+    assert "RuntimeError" not in response.text
+    assert "swordfish" in caplog.text, "the log keeps what the response does not tell"
+
+
+async def test_a_page_elsewhere_can_read_a_500(build: Builder) -> None:
+    house = await build(cors_origins=["https://inbox.example"])
+    fail_at(house.app, "/failing", RuntimeError(SECRET))
+    response = await house.client(await house.key()).post("/failing", headers={"origin": "https://inbox.example"})
+    assert response.status_code == 500
+    assert response.headers["access-control-allow-origin"] == "https://inbox.example"
+
+
+@pytest.mark.promise("P12")
+@pytest.mark.parametrize(
+    ("error", "status", "after"), [(Unavailable(), 503, "1"), (StoreBusy(), 503, "1"), (StorageFull(), 507, "30")]
+)
+async def test_what_passes_by_itself_says_when_to_come_again(
+    house: House, error: AssentError, status: int, after: str
+) -> None:
+    fail_at(house.app, "/api/failing", error)
+    response = await house.client(await house.key()).post("/api/failing")
+    assert (response.status_code, response.headers["retry-after"]) == (status, after)
+    assert response.json()["code"] == error.code
+
+
+async def test_an_answer_that_has_begun_is_cut_off_and_not_continued(house: House) -> None:
+    @house.app.get("/half")
+    async def half() -> StreamingResponse:
+        async def lines() -> AsyncIterator[str]:
+            yield "first"
+            raise RuntimeError(SECRET)
+
+        return StreamingResponse(lines())
+
+    sent = await call(house.app, "GET", "/half", {"x-api-key": await house.key()})
+    assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+    assert sent[-1]["more_body"], "the server closes the connection, so that nobody takes this for the whole"
+
+
+async def test_a_missing_credential_says_how_to_send_one(house: House) -> None:
+    response = await house.client().get("/api/me")
+    assert response.headers["www-authenticate"] == "Bearer"

@@ -1,0 +1,75 @@
+"""`assent db`: schema, backup, retention."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from assent.store import migrations
+from tests.cli.conftest import Assent
+
+
+def test_current_and_upgrade(assent: Assent) -> None:
+    fresh = ("--database", "sqlite:///fresh.db")
+    assert assent("db", "current", *fresh, "--json").json == {"current": None, "newest": migrations.newest()}
+    assert assent("db", "upgrade", *fresh).out == f"revision {migrations.newest()}\n"
+    assert assent("db", "upgrade", *fresh).code == 0
+    assert assent("db", "current", *fresh).out == f"current {migrations.newest()}, newest {migrations.newest()}\n"
+
+
+def test_a_database_of_a_newer_assent_is_left_alone(assent: Assent, folder: Path) -> None:
+    with sqlite3.connect(folder / ".assent" / "assent.db") as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    result = assent("keys", "list")
+    assert (result.code, result.out) == (3, "")
+    assert "9999" in result.err
+
+
+def test_backup_is_a_whole_database_and_overwrites_nothing(assent: Assent, folder: Path) -> None:
+    assent("users", "create", "ana")
+    assert assent("db", "backup", "copy.db").out == "backed up to copy.db\n"
+    with closing(sqlite3.connect(folder / "copy.db")) as copy:
+        assert copy.execute("SELECT name FROM users").fetchall() == [("ana",)]
+        assert copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    again = assent("db", "backup", "copy.db")
+    assert (again.code, again.err.splitlines()[0]) == (6, "assent: copy.db exists already")
+
+
+def test_prune_keeps_what_is_within_its_retention(assent: Assent, monkeypatch: pytest.MonkeyPatch) -> None:
+    assent("users", "create", "ana")
+    assert assent("db", "prune", "--json").json == {"sessions": 0, "event_payloads": 0}
+    monkeypatch.setenv("ASSENT_RETENTION_EVENT_PAYLOADS", "30d")
+    assert assent("db", "prune", "--json").json == {"sessions": 0, "event_payloads": 0}
+    assert assent("db", "prune").out == "0 sessions removed, 0 event payloads removed\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--database", "sqlite:////proc/none/assent.db"), "/proc/none"),
+        (("--database", "sqlite:///text.txt"), "not a database"),
+        (("--database", "postgresql://nobody:hunter2@127.0.0.1:1/none"), "cannot be reached"),
+        (("--database", "nonsense"), "database (from command line)"),
+    ],
+)
+@pytest.mark.parametrize("command", [("keys", "list"), ("db", "current"), ("db", "upgrade"), ("serve",)])
+def test_a_database_that_cannot_be_used_is_one_line(
+    assent: Assent, folder: Path, command: tuple[str, ...], arguments: tuple[str, ...], told: str
+) -> None:
+    (folder / "text.txt").write_text("this is no database, " * 100)
+    result = assent(*command, *arguments)
+    assert (result.code, result.out) in ((3, ""), (7, ""))
+    first, *hint = result.err.splitlines()
+    assert first.startswith("assent: ")
+    assert told in first
+    assert len(hint) <= 1
+    assert "hunter2" not in result.err
+    assert "Traceback" not in result.err
+
+
+def test_a_backup_that_cannot_be_written_is_one_line(assent: Assent) -> None:
+    result = assent("db", "backup", "absent/folder/copy.db")
+    assert (result.code, result.out) in ((3, ""), (7, ""))
+    assert result.err.startswith("assent: ")
+    assert len(result.err.splitlines()) <= 2

@@ -1,0 +1,63 @@
+"""Exit codes, and that an error is one line."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from assent import errors
+from assent.cli import output
+from assent.errors import AssentError
+
+EXPECTED = {
+    errors.AssentError: 1,
+    errors.Invalid: 2,
+    errors.InvalidJson: 2,
+    errors.ConfigError: 3,
+    errors.UnsafeStart: 3,
+    errors.Unauthenticated: 4,
+    errors.Forbidden: 4,
+    errors.OriginRefused: 4,
+    errors.NotFound: 5,
+    errors.Conflict: 6,
+    errors.AlreadyExists: 6,
+    errors.Unavailable: 7,
+    errors.StoreBusy: 7,
+    errors.StorageFull: 7,
+    errors.AuditBroken: 8,
+}
+
+
+@pytest.mark.parametrize(("kind", "code"), EXPECTED.items())
+def test_exit_codes(kind: type[AssentError], code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert output.fail(kind("went wrong")) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[0] == "assent: went wrong"
+
+
+def test_an_error_is_one_line_and_its_hint_another(capsys: pytest.CaptureFixture[str]) -> None:
+    output.fail(errors.ConfigError("first\nsecond [/b] :smile:", hint="do [this]"))
+    assert capsys.readouterr().err == "assent: first second [/b] :smile:\n  do [this]\n"
+
+
+def test_a_long_line_is_not_broken(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    output.say("x" * 100)
+    output.fail(errors.NotFound("y" * 100))
+    out, err = capsys.readouterr()
+    assert out == "x" * 100 + "\n"
+    assert err == f"assent: {'y' * 100}\n"
+
+
+def _all(kind: type[AssentError]) -> Iterator[type[AssentError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from _all(child)
+
+
+def test_a_special_error_never_hides_behind_a_general_one() -> None:
+    """The table is read from the top, so a class must stand before those it descends from."""
+    seen: list[type[AssentError]] = []
+    for kind in output.EXIT_CODES:
+        assert not any(issubclass(kind, earlier) for earlier in seen), kind
+        seen.append(kind)

@@ -1,0 +1,83 @@
+"""One layer keeps tenants apart: a statement that forgets the tenant is refused, another tenant's rows are not there."""
+
+import pytest
+from sqlalchemy import bindparam, delete, select, update
+
+from assent.store import users
+from assent.store.tables import TENANT
+from assent.store.transaction import TenantForgotten, Tx
+from tests.contract.stores import AnyStore
+from tests.contract.tables import add, compare_and_set, counters, values
+
+ACME, OTHER = "acme", "other"
+FORGETFUL = [
+    select(counters),
+    select(counters.c.value).where(counters.c.name == "x"),
+    update(counters).values(value=9),
+    delete(counters),
+    select(counters).where(counters.c.tenant_id == "other"),
+    select(counters).where(counters.c.tenant_id == bindparam("whose", "other")),
+]
+EVERYTHING = select(counters.c.tenant_id, counters.c.value).order_by(counters.c.tenant_id)
+
+pytestmark = pytest.mark.promise("P10")
+
+
+@pytest.mark.parametrize("statement", FORGETFUL, ids=str)
+async def test_a_statement_that_forgets_the_tenant_is_refused(store: AnyStore, statement: object) -> None:
+    await store.write(OTHER, add, "x", value=1)
+    for go in (store.read, store.write):
+        with pytest.raises(TenantForgotten):
+            await go(ACME, lambda tx: tx.all(statement))  # type: ignore[arg-type]
+    with pytest.raises(TenantForgotten):
+        await store.write(ACME, lambda tx: tx.change(statement))  # type: ignore[arg-type]
+    assert await store.read(OTHER, values) == {"x": 1}
+
+
+async def test_the_same_statement_with_the_tenant_passes(store: AnyStore) -> None:
+    """The control of the one above."""
+    await store.write(ACME, add, "x", value=1)
+    rows = await store.read(ACME, lambda tx: tx.all(select(counters.c.value).where(counters.c.tenant_id == TENANT)))
+    assert [row.value for row in rows] == [1]
+
+
+async def test_another_tenants_rows_are_not_there(store: AnyStore) -> None:
+    await store.write(ACME, add, "x", value=1)
+    assert await store.read(OTHER, values) == {}
+    assert await store.write(OTHER, compare_and_set, "x", 1, 2) is False
+    await store.write(OTHER, add, "x", value=3)
+    assert await store.read(ACME, values) == {"x": 1}
+
+
+async def test_a_row_is_the_transactions_tenants_whatever_it_says_itself(store: AnyStore) -> None:
+    await store.write(ACME, lambda tx: tx.insert(counters, tenant_id=OTHER, name="x", value=1))
+    await store.write(ACME, lambda tx: tx.insert_new(counters, tenant_id=OTHER, name="y", value=2))
+    await store.write(ACME, lambda tx: tx.insert_all(counters, [{"tenant_id": OTHER, "name": "z", "value": 3}]))
+    assert await store.read(OTHER, values) == {}
+    assert await store.read(ACME, values) == {"x": 1, "y": 2, "z": 3}
+
+
+async def test_a_parameter_cannot_change_whose_rows_are_meant(store: AnyStore) -> None:
+    await store.write(OTHER, add, "x", value=1)
+    statement = select(counters).where(counters.c.tenant_id == TENANT)
+    assert await store.read(ACME, lambda tx: tx.all(statement, tenant=OTHER)) == []
+
+
+async def test_a_transaction_across_tenants_sees_all_and_has_no_tenant(store: AnyStore) -> None:
+    """The control of isolation: the rows of both are there, and only this way of opening shows them together."""
+    await store.write(ACME, add, "x", value=1)
+    await store.write(OTHER, add, "x", value=2)
+    rows = await store.read(None, lambda tx: tx.all(EVERYTHING))
+    assert [tuple(row) for row in rows] == [(ACME, 1), (OTHER, 2)]
+    with pytest.raises(TenantForgotten):
+        await store.read(None, lambda tx: tx.tenant)
+
+
+async def test_a_tenants_statement_across_tenants_names_nobody(store: AnyStore) -> None:
+    """Fails closed: without a tenant, a statement that wants one does not run at all."""
+
+    def look(tx: Tx) -> object:
+        return users.by_name(tx, "anyone")
+
+    with pytest.raises(Exception, match="tenant"):
+        await store.read(None, look)

@@ -1,0 +1,121 @@
+"""Real server processes for tests: `assent dev` on a free port and a database of its own, killed or stopped at will."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
+_PATIENCE = 30.0
+
+
+@dataclass
+class ServerProcess:
+    """One `assent` process. `output` is what it has printed so far, on either stream."""
+
+    command: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+    output: str = ""
+    url: str = ""
+
+    def start(self) -> ServerProcess:
+        self.output, self.url = "", ""
+        self.process = subprocess.Popen(
+            self.command,
+            env={**os.environ, "ASSENT_LOG_LEVEL": "info", **self.environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self.url = self._wait_for(r"listening\s+(http://\S+)")
+        wait_until(self._answers, f"the server does not answer:\n{self.output}")
+        return self
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(_PATIENCE)
+        self._reader.join()
+        return code
+
+    def printed(self, name: str) -> str:
+        """What the start announced under `name`, such as `agent key`."""
+        return self._wait_for(rf"^\s+{name}\s+(\S+)")
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.output += line
+
+    def _answers(self) -> bool:
+        if self.process.poll() is not None:
+            raise AssertionError(f"the server ended with {self.process.returncode}:\n{self.output}")
+        try:
+            return httpx.get(f"{self.url}/ok", timeout=5).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def _wait_for(self, pattern: str) -> str:
+        def found() -> re.Match[str] | None:
+            if self.process.poll() is not None and not self._reader.is_alive():
+                raise AssertionError(f"the server ended with {self.process.returncode}:\n{self.output}")
+            return re.search(pattern, self.output, re.MULTILINE)
+
+        wait_until(lambda: found() is not None, f"{pattern} was not printed")
+        match = found()
+        assert match is not None
+        return match[1]
+
+
+def wait_until(condition: object, complaint: str, *, patience: float = _PATIENCE) -> None:
+    """Looks again and again, without a fixed pause that would be too long or too short."""
+    assert callable(condition)
+    deadline = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(complaint)
+        threading.Event().wait(0.01)
+
+
+def dev_server(database: str, *, config: Path = GRAPHS, **environment: str) -> ServerProcess:
+    command = [sys.executable, "-m", "assent", "dev", "--port", "0", "--config", str(config), "--database", database]
+    return ServerProcess(command, environment)
+
+
+@contextmanager
+def running(server: ServerProcess) -> Iterator[ServerProcess]:
+    server.start()
+    try:
+        yield server
+    finally:
+        if server.process.poll() is None:
+            server.kill()
+
+
+def frames(response: httpx.Response) -> Iterator[dict[str, str]]:
+    """Raw server-sent events, for what the SDKs hide."""
+    current: dict[str, str] = {}
+    for line in response.iter_lines():
+        if line:
+            name, _, value = line.partition(": ")
+            current[name] = value
+        elif current:
+            yield current
+            current = {}

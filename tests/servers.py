@@ -46,13 +46,17 @@ class ServerProcess:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait()
-        self._reader.join()
+        self._gone()
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
+        return self._gone()
+
+    def _gone(self) -> int:
         code = self.process.wait(_PATIENCE)
         self._reader.join()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
         return code
 
     def printed(self, name: str) -> str:

@@ -155,7 +155,7 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
         threads.routes(engine.threads),
         runs.routes(engine.runs),
         system.routes(engine.metrics),
-        pages.routes(services.access, services.audit, settings),
+        pages.routes(services.access, services.audit, engine.threads, settings),
     ):
         app.include_router(api)
     # The last one added is the first one met.

@@ -9,7 +9,8 @@ one CLI line and an exit code); nobody below a surface knows about HTTP response
     │   └── UnsafeStart               unsafe_start          500   serving like this would leave the door open
     ├── Invalid                       invalid_request       422   the request cannot be understood
     │   ├── InvalidJson               invalid_json          422
-    │   └── InvalidAnswer             invalid_answer        422   does not fit the question (+ `errors`); it stays open
+    │   ├── InvalidAnswer             invalid_answer        422   does not fit the question (+ `errors`); it stays open
+    │   └── TargetRefused             target_refused        422   an address that this server does not call
     ├── BadRequest                    bad_request           400   understood, but contradicts itself or the state
     ├── Unauthenticated               unauthenticated       401
     ├── Forbidden                     not_allowed           403
@@ -77,6 +78,12 @@ class InvalidAnswer(Invalid):
     """The answer does not fit the question, which still waits."""
 
     code = "invalid_answer"
+
+
+class TargetRefused(Invalid):
+    """This server does not call that address."""
+
+    code = "target_refused"
 
 
 class BadRequest(AssentError):

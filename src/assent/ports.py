@@ -27,6 +27,8 @@ class Store(Protocol):
     """Runs functions over transactions. A `tenant` of None opens one across tenants: for the system itself only."""
 
     queue: Queue | None
+    bells: dict[str, Callable[[], None]]
+    """Who is called, and for what, right after a transaction that rang for it was committed."""
 
     async def open(self) -> None: ...
 

@@ -30,6 +30,7 @@ _LONGEST = timedelta(days=36_500)
 _FILE_VARIABLE = "ASSENT_SETTINGS"
 
 DEMO_PORT = 8002
+DEMO_PROJECT = Path(__file__).parent / "demo" / "langgraph.json"
 LOOPBACK_ORIGIN = r"https?://(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?"
 
 
@@ -199,9 +200,9 @@ def _unknown(name: str) -> str:
 
 
 def _with_derived_defaults(settings: Settings, found: Mapping[str, tuple[Any, str]]) -> Settings:
-    """The demo has a port and a file of its own; the database lies under `.assent/` beside the graph configuration,
-    wherever the command was started."""
-    demo = settings.mode is Mode.DEMO
-    path = settings.config.parent / ".assent" / ("demo.db" if demo else "assent.db")
-    derived = {"database": f"sqlite:///{path}"} | ({"port": DEMO_PORT} if demo else {})
+    """The demo has graphs, a port and a file of its own; otherwise the database lies under `.assent/` beside the graph
+    configuration, wherever the command was started."""
+    derived: dict[str, Any] = {"database": f"sqlite:///{settings.config.parent / '.assent' / 'assent.db'}"}
+    if settings.mode is Mode.DEMO:
+        derived = {"database": "sqlite:///.assent/demo.db", "port": DEMO_PORT, "config": DEMO_PROJECT}
     return settings.model_copy(update={name: value for name, value in derived.items() if name not in found})

@@ -12,7 +12,7 @@ import httpx
 from fastapi import FastAPI
 from starlette.types import Message, Scope
 
-from assent.app import Services, create_app, open_services
+from assent.app import Services, create_app, load_project, open_engine, open_services
 from assent.domain.access import DEFAULT_TENANT, Kind, Role, operator
 from assent.settings import Mode, Settings
 from assent.store import migrations
@@ -105,9 +105,10 @@ class Builder:
         self._count += 1
         file = self._folder / f"house-{self._count}.db"
         shutil.copy(self._empty, file)
-        found = Settings(mode=mode, database=f"sqlite:///{file}", **settings)
+        found = Settings(mode=mode, database=f"sqlite:///{file}", config=self._folder / "langgraph.json", **settings)
         services = await self._stack.enter_async_context(open_services(found))
-        return House(services, found, create_app(services, found))
+        engine = await self._stack.enter_async_context(open_engine(services.store, load_project(found), found))
+        return House(services, found, create_app(services, engine, found))
 
 
 async def builder(folder: Path, empty_database: Path) -> AsyncIterator[Builder]:

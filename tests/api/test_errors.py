@@ -35,7 +35,7 @@ async def test_under_api_an_error_is_a_problem_with_a_stable_code(house: House) 
 
 
 async def test_elsewhere_an_error_is_a_detail_that_is_a_string_with_the_facts_beside_it(house: House) -> None:
-    response = await house.client(await house.key()).get("/threads/none", headers={"x-request-id": "r-2"})
+    response = await house.client(await house.key()).get("/nothing", headers={"x-request-id": "r-2"})
     assert response.status_code == 404
     assert response.headers["content-type"] == "application/json"
     assert response.json() == {

@@ -1,6 +1,7 @@
 """Keyset paging: the pages put together are the list, whatever was inserted in the meantime."""
 
 import uuid
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -121,10 +122,8 @@ async def test_a_cursor_that_we_did_not_give_out_is_refused(store: AnyStore, cur
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cursor=st.text(max_size=40) | st.from_regex(r"[A-Za-z0-9_-]{0,60}", fullmatch=True))
 async def test_no_cursor_does_worse_than_being_refused(store: AnyStore, cursor: str) -> None:
-    try:
+    with suppress(Invalid):
         await store.read("acme", page, ASCENDING, 10, cursor)
-    except Invalid:
-        pass
 
 
 async def test_a_cursor_works_for_its_own_tenants_rows_only(store: AnyStore) -> None:

@@ -1,4 +1,4 @@
-"""One layer keeps tenants apart: a statement that forgets the tenant is refused, another tenant's rows are not there."""
+"""One layer keeps tenants apart: a statement that forgets the tenant is refused, other tenants' rows are not there."""
 
 import pytest
 from sqlalchemy import bindparam, delete, select, update

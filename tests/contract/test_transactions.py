@@ -266,7 +266,7 @@ async def test_when_sqlite_itself_rolls_back_the_group_is_run_again(store: AnySt
 
 
 async def test_an_error_of_the_database_cannot_be_hidden(store: AnyStore) -> None:
-    """Postgres answers the COMMIT of a failed transaction by rolling back, and says nothing: a lost write, told as done."""
+    """Postgres answers the COMMIT of a failed transaction by rolling back, without a word: lost, and told as done."""
 
     def hide(tx: Tx) -> str:
         add(tx, "half")

@@ -8,10 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import bindparam, select, text
 
+from assent.errors import Invalid
 from assent.store.containment import contains
 from assent.store.tables import TENANT
 from assent.store.transaction import Tx
-from tests.contract.stores import AnyStore, both_databases, outside
+from tests.contract.stores import AnyStore, both_databases, only_postgres, outside
 from tests.contract.tables import notes
 
 ACME = "acme"
@@ -95,6 +96,12 @@ async def test_the_clock_is_the_databases(database: str, store: AnyStore) -> Non
     with outside(database).connect() as connection:
         there = float(connection.execute(text(f"SELECT {epoch}")).scalar_one())
     assert abs(there - now.timestamp()) < 5
+
+
+@only_postgres
+async def test_text_that_postgres_cannot_hold_is_refused_by_name(store: AnyStore) -> None:
+    with pytest.raises(Invalid, match="NUL"):
+        await store.write(ACME, lambda tx: tx.insert(notes, note_id=1, slug="a\x00b"))
 
 
 async def test_a_row_with_a_nul_does_not_spoil_the_search_for_others(store: AnyStore) -> None:

@@ -11,7 +11,7 @@ from assent.app import Services
 from assent.cli import output
 from assent.cli.options import TENANT, AsJson, Config, Database, run_beside, settings
 from assent.domain.access import Principal
-from assent.errors import AlreadyExists
+from assent.errors import AlreadyExists, NotFound
 from assent.services.retention import Pruned
 from assent.store import migrations
 
@@ -46,6 +46,8 @@ def backup(
     """Write a consistent copy of a SQLite database, also while a server runs on it."""
     if target.exists():
         raise AlreadyExists(f"{target} exists already", hint="a backup never overwrites; name a new file")
+    if not target.absolute().parent.is_dir():
+        raise NotFound(f"there is no folder {target.parent}")
 
     async def use(services: Services, _: Principal) -> None:
         await services.store.backup(str(target))

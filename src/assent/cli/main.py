@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 
 import typer
-
 from sqlalchemy.exc import DBAPIError
 
 from assent.cli import audit, config, database, keys, output, serve, users
@@ -38,5 +38,7 @@ def main() -> None:
         sys.exit(output.fail(error))
     except DBAPIError as error:
         sys.exit(output.fail(faults.translate(error) or ConfigError(f"the database cannot be used: {error.orig}")))
+    except sqlite3.Error as error:
+        sys.exit(output.fail(ConfigError(f"a database file cannot be used: {error}")))
     except OSError as error:
         sys.exit(output.fail(ConfigError(f"{error.filename or 'a file'}: {error.strerror or error}")))

@@ -11,6 +11,7 @@ from sqlalchemy import make_url
 from assent.app import Services, create_app, load_project, open_engine, open_services
 from assent.cli import output
 from assent.cli.options import Config, Database, Host, Port, address, settings
+from assent.demo import examples
 from assent.engine.loader import LoadedGraphs
 from assent.errors import AssentError, ConfigError, UnsafeStart
 from assent.services.onboarding import Welcome
@@ -68,6 +69,8 @@ async def _serve(found: Settings, graphs: LoadedGraphs) -> None:
         await _refuse_open_door(services, found)
         listener = server.bind(found)  # before the welcome, whose keys are shown once and would be lost
         welcome = Welcome(None) if found.mode is Mode.SERVE else await services.onboarding.welcome()
+        if found.mode is Mode.DEMO:
+            await examples.prepare(engine.threads, engine.runs)
         pruning = asyncio.create_task(_prune_hourly(services))
         _announce(found, graphs, listener.getsockname()[1], welcome)
         await server.make(create_app(services, engine, found), found).serve(sockets=[listener])

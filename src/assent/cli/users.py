@@ -62,7 +62,13 @@ def list_users(
     output.table(rows, _COLUMNS, empty="Nobody yet. Add someone: assent users create NAME --role admin")
 
 
-def set_role(name: Name, role: Role, tenant: Tenant = TENANT, config: Config = None, database: Database = None) -> None:
+def set_role(
+    name: Name,
+    role: Annotated[Role, typer.Argument(help="What they may do from now on.")],
+    tenant: Tenant = TENANT,
+    config: Config = None,
+    database: Database = None,
+) -> None:
     """Change what a person may do, from their next request on."""
     _change(name, tenant, config, database, role=role)
     output.say(f"{name} is now {role}")

@@ -92,6 +92,22 @@ class Outcome:
         return {**(self.values if isinstance(self.values, dict) else {}), "__interrupt__": self.pending}
 
 
+def run_view(run: Run) -> dict[str, Any]:
+    """The run as LangGraph's clients and webhook receivers know it."""
+    return {
+        "run_id": run.id,
+        "thread_id": run.thread_id,
+        "assistant_id": run.assistant_id,
+        "metadata": run.metadata,
+        "status": run.status,
+        "kwargs": run.kwargs,
+        "multitask_strategy": run.multitask_strategy,
+        "created_at": run.created_at.isoformat(),
+        "updated_at": run.updated_at.isoformat(),
+        "langsmith_session_name": None,
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Admission:
     """What admitting a run does to those that are there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assent.domain.runs import Outcome, Run, RunStatus
 from assent.domain.threads import ThreadStatus
-from assent.store import answers, checkpoints, runs, threads, webhooks
+from assent.store import answers, checkpoints, deliveries, runs, threads
 from assent.store.checkpoints import Attempt
 from assent.store.transaction import Tx
 
@@ -20,7 +20,7 @@ def finish(tx: Tx, run: Run, attempt: Attempt, outcome: Outcome, *, shown: bool)
         _restore(tx, run.thread_id)
     else:
         _record(tx, run.thread_id, outcome, shown=shown)
-    webhooks.announce(tx, run, outcome)
+    deliveries.announce(tx, run, outcome)
     thread = threads.get(tx, run.thread_id)
     waits = thread is not None and thread.waits
     following = runs.promote(tx, run.thread_id, waits=waits)

@@ -112,25 +112,27 @@ class _Watched(AbstractAsyncContextManager["AnyPregel"]):
 
 
 class StaticGraph(GraphSpec):
-    """A graph that is the same for every run. Opening it again costs a look into a dict."""
+    """A graph that is the same for every run. Opening it again on the same checkpointer costs a shallow copy."""
 
     def __init__(self, name: str, description: str | None, types: Mapping[TypeKey, type], graph: AnyPregel) -> None:
         super().__init__(name, description, types)
         self._graph = graph
-        self._opened: dict[tuple[int, int], tuple[AnyPregel, Opening]] = {}
+        self._opened: dict[int, tuple[AnyPregel, Opening]] = {}
 
     @property
     def title(self) -> str:
         return self.name if self._graph.name == _UNNAMED else self._graph.name
 
     def _open(self, opening: Opening) -> AbstractAsyncContextManager[AnyPregel]:
-        key = (id(opening.checkpointer), id(opening.store))
+        key = id(opening.checkpointer)
         if key not in self._opened:
             if len(self._opened) >= _CACHED:
                 self._opened.clear()
             # The opening is kept beside the graph: an id is only unique while its object lives.
             self._opened[key] = (self._bound(self._graph, opening), opening)
-        return nullcontext(self._opened[key][0])
+        opened = copy.copy(self._opened[key][0])
+        opened.store = opening.store
+        return nullcontext(opened)
 
 
 class FactoryGraph(GraphSpec):

@@ -14,12 +14,12 @@ import inspect
 import logging
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from assent.engine.graphs import FactoryGraph, GraphSpec, StaticGraph, compiled
 from assent.engine.imports import LoadError, authors_code, import_object, put_on_path
-from assent.engine.manifest import GraphEntry, Manifest
+from assent.engine.manifest import GraphEntry, Manifest, MemorySection
 from assent.engine.serde import VARIABLE, TypeKey, listed_types, require_strict_msgpack
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class LoadedGraphs:
 
     graphs: Mapping[str, GraphSpec]
     failures: Mapping[str, LoadError]
+    memory: MemorySection = field(default_factory=MemorySection)
 
 
 def prepare(manifest: Manifest) -> None:
@@ -63,7 +64,7 @@ def load_graphs(manifest: Manifest, *, checkpoint_types: Iterable[str] = ()) -> 
         except LoadError as exc:
             log.error("graph %r was not loaded: %s\n%s", name, exc, exc.details)
             failures[name] = exc
-    return LoadedGraphs(graphs, failures)
+    return LoadedGraphs(graphs, failures, manifest.memory)
 
 
 def _load_graph(entry: GraphEntry, manifest: Manifest, types: Mapping[TypeKey, type]) -> GraphSpec:

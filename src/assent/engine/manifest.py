@@ -62,6 +62,14 @@ class AuthSection:
 
 
 @dataclass(frozen=True, slots=True)
+class MemorySection:
+    """How long memories are kept, in minutes, where a graph does not say so itself."""
+
+    default_ttl: float | None = None
+    refresh_on_read: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """One project. `roots` are the folders that its imports may come from, the project's own first."""
 
@@ -72,6 +80,7 @@ class Manifest:
     http: HttpSection = HttpSection()
     auth: AuthSection | None = None
     store: Mapping[str, Any] = field(default_factory=dict)
+    memory: MemorySection = MemorySection()
     checkpointer: Mapping[str, Any] = field(default_factory=dict)
     checkpoint_types: tuple[str, ...] = ()
     webhooks: Mapping[str, Any] = field(default_factory=dict)
@@ -95,6 +104,7 @@ def read_manifest(path: Path) -> Manifest:
         http=_http(document, root),
         auth=_auth(document, root),
         store=_persistence(document, "store"),
+        memory=_memory(_section(document, "store")),
         checkpointer=_persistence(document, "checkpointer"),
         checkpoint_types=_checkpoint_types(document),
         webhooks=_section(document, "webhooks"),
@@ -211,6 +221,16 @@ def _checkpoint_types(document: Mapping[str, Any]) -> tuple[str, ...]:
         if not isinstance(entry, list) or len(entry) < 2 or not all(isinstance(part, str) for part in entry):
             raise ManifestError(f"{key} must hold pairs, not {entry!r}", hint='[["my_agent.models", "Plan"]]')
     return tuple(f"{'.'.join(entry[:-1])}:{entry[-1]}" for entry in listed)
+
+
+def _memory(section: Mapping[str, Any]) -> MemorySection:
+    if section.get("index"):
+        log.warning("langgraph.json: store.index is not used; memories are found by namespace and filter only")
+    ttl = _typed(section, "ttl", dict, {}, "store")
+    minutes = ttl.get("default_ttl")
+    if minutes is not None and (isinstance(minutes, bool) or not isinstance(minutes, int | float) or minutes <= 0):
+        raise ManifestError(f"store.ttl.default_ttl must be a number of minutes, not {minutes!r}")
+    return MemorySection(minutes, _typed(ttl, "refresh_on_read", bool, True, "store.ttl"))
 
 
 def _persistence(document: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A project at work: its graphs, opened on our checkpoints and for a tenant.
+"""A project at work: its graphs, opened on our checkpoints and memory, for a tenant.
 
 Nothing of LangGraph is imported before the first graph is: a server without graphs starts fast.
 """
@@ -39,7 +39,11 @@ class Project:
         self, graph_id: str, config: Mapping[str, Any], *, access: Access = "threads.create_run", context: Any = None
     ) -> AbstractAsyncContextManager[AnyPregel]:
         """The graph, ready for `config`, which `config_for` made."""
-        return self.spec(graph_id).open(config, checkpointer=self.saver, store=None, access=access, context=context)
+        from assent.engine.checkpoints import SCOPE
+        from assent.engine.memory import MemoryStore
+
+        memory = MemoryStore(self._store, config["configurable"][SCOPE], self._loaded.memory)
+        return self.spec(graph_id).open(config, checkpointer=self.saver, store=memory, access=access, context=context)
 
     def spec(self, graph_id: str) -> GraphSpec:
         spec = self.graphs.get(graph_id)

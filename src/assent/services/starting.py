@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -63,6 +63,7 @@ def start(
 ) -> tuple[Run, list[Run]]:
     """The new run, and those being executed that have to stop for it."""
     thread = _thread_for(tx, assistant, request, thread_id)
+    request = _resumed_from_outside(tx, thread, request)
     command = keyed_answers(tx, thread, request.command) if request.answers else request.command
     admission = _admission(tx, thread, request, strategy)
     stopped = [run for run in admission.supersedes if admission.by and not runs.cancel(tx, run, admission.by)]
@@ -104,6 +105,29 @@ def _thread_for(tx: Tx, assistant: Assistant, request: RunRequest, thread_id: st
     if any(thread.metadata.get(name) != value for name, value in stamp.items()):
         threads.set_metadata(tx, thread_id, {**thread.metadata, **stamp})
     return thread
+
+
+def _resumed_from_outside(tx: Tx, thread: Thread, request: RunRequest) -> RunRequest:
+    """What a RemoteGraph that is a node of another graph means when that graph resumes.
+
+    It sends its node's input again, and the outer graph's answers by id in the config. Those to our questions are
+    taken as the answers they are; where someone else has answered meanwhile, the thread only goes on from there.
+    """
+    named = (request.config or {}).get("configurable") or {}
+    if request.command or not isinstance(named, dict) or not named.get("__pregel_resuming"):
+        return request
+    given = named.get("__pregel_resume_map") or {}
+    ours = {one["id"]: given[one["id"]] for one in thread.pending if one["id"] in given}
+    if ours:
+        return replace(request, input=None, command={"resume": ours})
+    return replace(request, input=None) if not thread.waits and _is_called_again(tx, thread, request) else request
+
+
+def _is_called_again(tx: Tx, thread: Thread, request: RunRequest) -> bool:
+    """Whether the outer graph's task is the one that this thread's last input came from."""
+    task = ((request.config or {}).get("metadata") or {}).get("langgraph_checkpoint_ns")
+    latest = next((run for run in runs.page(tx, thread.id, status=None, limit=50, offset=0) if not run.answers), None)
+    return task is not None and latest is not None and latest.metadata.get("langgraph_checkpoint_ns") == task
 
 
 def _admission(tx: Tx, thread: Thread, request: RunRequest, strategy: Strategy) -> Admission:

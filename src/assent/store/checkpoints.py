@@ -97,8 +97,8 @@ def put_writes(
     *,
     replace: bool,
 ) -> None:
-    if attempt is not None and tx.sql(_holds(tx.dialect), _proof(tx, attempt)).first() is None:
-        raise Fenced
+    if attempt is not None:
+        hold(tx, attempt)
     run_id = attempt.run_id if attempt else None
     statement = _placeholders(_PUT_WRITE + (_REPLACE if replace else "NOTHING"), tx.dialect)
     tx.sql(statement, [(tx.tenant, thread_id, ns, checkpoint_id, run_id, *write) for write in writes])
@@ -134,6 +134,12 @@ def remove_of_run(tx: Tx, thread_id: str, run_id: str) -> None:
     """Rolls a run back: every checkpoint it wrote is gone, and what it wrote beside those of others."""
     tx.change(_DELETE_WRITES_OF_RUN, thread_id=thread_id, run_id=run_id)
     tx.change(_DELETE_OF_RUN, thread_id=thread_id, run_id=run_id)
+
+
+def hold(tx: Tx, attempt: Attempt) -> None:
+    """For whatever else a run writes: this transaction counts only while the attempt does."""
+    if tx.sql(_holds(tx.dialect), _proof(tx, attempt)).first() is None:
+        raise Fenced
 
 
 def _proof(tx: Tx, attempt: Attempt | None) -> tuple[Any, ...]:

@@ -5,7 +5,7 @@ each of the other's elements is contained in one of its own; everything else is 
 and 1.0 are one number and 1 and true are not. SQLite compares integers beyond 64 bits as floating point numbers.
 
 Keys come from callers, so they have to look like names, and a filter can only be so large: each of its parts becomes a
-condition of the statement. Every path and value is a bound parameter.
+condition of the statement, each array a subquery in it. Every path and value is a bound parameter.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from assent.errors import Invalid
 
 MOST_PARTS = 100
-_DEEPEST = 16
+_DEEPEST = 12
 _KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _INT64 = range(-(2**63), 2**63)
 
@@ -36,9 +36,11 @@ def contains(column: ColumnElement[Any], wanted: Mapping[str, Any], dialect: str
 
 
 def check_filter(wanted: Mapping[str, Any]) -> None:
-    for count, (part, depth) in enumerate(_parts(wanted, 1), 1):
-        if count > MOST_PARTS or depth > _DEEPEST:
-            raise Invalid(f"a filter has at most {MOST_PARTS} parts and {_DEEPEST} levels")
+    for number, (part, depth) in enumerate(_parts(wanted, 0), 1):
+        if number > MOST_PARTS or depth > _DEEPEST:
+            raise Invalid(
+                f"a filter has at most {MOST_PARTS} parts and {_DEEPEST} levels; an array counts as two levels"
+            )
         if isinstance(part, Mapping):
             for key in part:
                 if not _KEY.fullmatch(key):
@@ -46,11 +48,14 @@ def check_filter(wanted: Mapping[str, Any]) -> None:
 
 
 def _parts(value: Any, depth: int) -> Iterator[tuple[Any, int]]:
-    """The value itself and everything in it, outermost first."""
+    """The value itself and everything in it, outermost first, with how many levels stand around each."""
     yield value, depth
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    for part in inner:
-        yield from _parts(part, depth + 1)
+    if isinstance(value, Mapping):
+        for part in value.values():
+            yield from _parts(part, depth + 1)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _parts(part, depth + 2)
 
 
 class _Place:
@@ -83,7 +88,7 @@ def _matches(place: _Place, wanted: Any) -> ColumnElement[bool]:
         return and_(place.kind == "object", *members)
     if isinstance(wanted, list):
         return and_(place.kind == "array", *map(place.any_element, wanted))
-    return _equals(place.kind, place.value, wanted)
+    return scalar_equals(place.kind, place.value, wanted)
 
 
 def _element_matches(value: ColumnElement[Any], kind: ColumnElement[Any], wanted: Any) -> ColumnElement[bool]:
@@ -91,10 +96,10 @@ def _element_matches(value: ColumnElement[Any], kind: ColumnElement[Any], wanted
     if isinstance(wanted, Mapping | list):
         inside = _matches(_Place(value, "$"), wanted)
         return case((kind.in_(("object", "array")), inside), else_=false())
-    return _equals(kind, value, wanted)
+    return scalar_equals(kind, value, wanted)
 
 
-def _equals(kind: ColumnElement[Any], value: ColumnElement[Any], wanted: Any) -> ColumnElement[bool]:
+def scalar_equals(kind: ColumnElement[Any], value: ColumnElement[Any], wanted: Any) -> ColumnElement[bool]:
     """The kind is compared as well: SQLite reads true as 1, and an array as its text."""
     if wanted is None:
         return kind == "null"
@@ -102,14 +107,14 @@ def _equals(kind: ColumnElement[Any], value: ColumnElement[Any], wanted: Any) ->
         return kind == ("true" if wanted else "false")
     if isinstance(wanted, str):
         return and_(kind == "text", value == wanted)
-    return and_(kind.in_(("integer", "real")), value == _number(wanted))
+    return and_(kind.in_(("integer", "real")), value == bindable_number(wanted))
 
 
-def _number(wanted: Any) -> Any:
+def bindable_number(wanted: Any) -> Any:
     """A number that SQLite can bind."""
     if isinstance(wanted, float) or wanted in _INT64:
         return wanted
     try:
         return float(wanted)
     except OverflowError:
-        return math.copysign(math.inf, wanted)
+        return math.inf if wanted > 0 else -math.inf

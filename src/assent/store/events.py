@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, bindparam, delete, select, update
+from sqlalchemy import Row, Select, bindparam, delete, select, union, update
 
 from assent.domain import canonical
 from assent.domain.access import Principal
@@ -33,7 +33,7 @@ _ENTRIES = (
     .where(events.c.tenant_id == TENANT)
 )
 _FROM = _ENTRIES.where(events.c.seq > bindparam("after")).order_by(events.c.seq).limit(bindparam("limit"))
-_TENANTS = select(event_heads.c.tenant_id).order_by(event_heads.c.tenant_id)
+_TENANTS = union(select(event_heads.c.tenant_id), select(events.c.tenant_id)).order_by("tenant_id")
 _DELETE_PAYLOAD = delete(event_payloads).where(
     event_payloads.c.tenant_id == TENANT, event_payloads.c.seq == bindparam("gone")
 )
@@ -75,7 +75,7 @@ def search(
 
 
 def tenants(tx: Tx) -> list[str]:
-    """Every tenant that has a timeline. Needs a transaction across tenants."""
+    """Every tenant that has a timeline, also one whose head is lost. Needs a transaction across tenants."""
     return [row.tenant_id for row in tx.all(_TENANTS)]
 
 

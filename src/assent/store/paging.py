@@ -16,10 +16,12 @@ import orjson
 from sqlalchemy import ColumnElement, Row, Select, tuple_
 
 from assent.errors import Invalid
+from assent.store.tables import Instant
 from assent.store.transaction import Tx
 
 T = TypeVar("T")
 LARGEST_PAGE = 1000
+_INT64 = range(-(2**63), 2**63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,18 @@ def _decode(cursor: str, columns: Sequence[ColumnElement[Any]]) -> list[Any]:
 
 
 def _typed(value: Any, column: ColumnElement[Any]) -> Any:
-    if column.type.python_type is datetime:
-        return datetime.fromisoformat(value)
-    if not isinstance(value, column.type.python_type):
+    """The value as its column takes it; a ValueError or TypeError where no row can hold it."""
+    if isinstance(column.type, Instant):
+        return _moment(value)
+    if type(value) is not column.type.python_type:
         raise TypeError(value)
-    return value
+    if value in _INT64 if isinstance(value, int) else "\0" not in value:
+        return value
+    raise ValueError(value)
+
+
+def _moment(value: Any) -> datetime:
+    at = datetime.fromisoformat(value)
+    if at.tzinfo is None:
+        raise ValueError("a moment needs its time zone")
+    return at

@@ -34,6 +34,7 @@ class PostgresStore:
         self.url = url
         self.clock_offset = timedelta()
         self.queue: Queue | None = None
+        self.bells: dict[str, Callable[[], None]] = {}
         self._connections = connections
         self._closed = True
 
@@ -53,7 +54,9 @@ class PostgresStore:
             transaction = _Transaction(self._usable_engine())
             try:
                 async with transaction as connection:
-                    return await connection.run_sync(self._call, tenant, lambda tx: function(tx, *args, **kwargs))
+                    tx, result = await connection.run_sync(self._call, tenant, lambda tx: function(tx, *args, **kwargs))
+                self._ring(tx)
+                return result
             except NoConnectionFree as error:
                 raise StoreBusy("all connections to the database are in use") from error
             except DBAPIError as error:
@@ -67,7 +70,8 @@ class PostgresStore:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 async with self._snapshot() as connection:
-                    return await connection.run_sync(self._call, tenant, lambda tx: function(tx, *args, **kwargs))
+                    _, result = await connection.run_sync(self._call, tenant, lambda tx: function(tx, *args, **kwargs))
+                    return result
             except NoConnectionFree as error:
                 raise StoreBusy("all connections to the database are in use") from error
             except DBAPIError as error:
@@ -90,8 +94,13 @@ class PostgresStore:
             raise Unavailable("the store is closed")
         return self.engine
 
-    def _call(self, connection: Connection, tenant: str | None, function: Callable[[Tx], T]) -> T:
-        return run(Tx(connection, tenant, self._clock), function)
+    def _call(self, connection: Connection, tenant: str | None, function: Callable[[Tx], T]) -> tuple[Tx, T]:
+        tx = Tx(connection, tenant, self._clock)
+        return tx, run(tx, function)
+
+    def _ring(self, tx: Tx) -> None:
+        for bell in tx.bells & self.bells.keys():
+            self.bells[bell]()
 
     def _clock(self, connection: Connection) -> datetime:
         now: datetime = connection.execute(_NOW).scalar_one()

@@ -50,6 +50,7 @@ class _Job:
     result: Any = None
     error: BaseException | None = None
     handovers: list[Handover] = field(default_factory=list)
+    bells: set[str] = field(default_factory=set)
     read_only: bool = False
 
 
@@ -58,6 +59,7 @@ class SqliteStore:
         self.url = url
         self.clock_offset = timedelta()
         self.queue: Queue | None = None
+        self.bells: dict[str, Callable[[], None]] = {}
         self._file = make_url(url).database
         self._readers = readers
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -158,12 +160,12 @@ class SqliteStore:
 
     def _attempt(self, job: _Job, connection: Connection, raw: sqlite3.Connection) -> None:
         """One function of a group. Its own failure undoes itself only."""
-        job.result, job.error, job.handovers = None, None, []
+        job.result, job.error, job.handovers, job.bells = None, None, [], set()
         tx = Tx(connection, job.tenant, self._clock)
         raw.execute("SAVEPOINT job")
         try:
             job.result = _look(tx, job.run, raw) if job.read_only else run(tx, job.run)
-            job.handovers = tx.handovers
+            job.handovers, job.bells = tx.handovers, tx.bells
         except BaseException as error:  # noqa: BLE001 - whatever it raised belongs to its caller, not to this thread
             job.error = _translated(error)
             if raw.in_transaction:
@@ -203,6 +205,8 @@ class SqliteStore:
         for job in jobs:
             if self.queue is not None and job.handovers and job.error is None:
                 self.queue.take(job.handovers)
+            for bell in job.bells & self.bells.keys() if job.error is None else ():
+                self.bells[bell]()
             if job.future.done():
                 continue
             if job.error is None:

@@ -53,7 +53,7 @@ class Instant(TypeDecorator[datetime]):
 
 
 Json = JSON(none_as_null=True)
-"""JSON exactly as it was written, on both. Postgres' `jsonb` would make 1e23 an integer and refuse the character NUL."""
+"""JSON exactly as it was written, on both. Postgres' `jsonb` would make 1e23 an integer and refuse a NUL in a text."""
 
 TENANT = bindparam("tenant", type_=String())
 """Stands for the transaction's tenant in every statement; `Tx` fills it in."""
@@ -297,12 +297,31 @@ deliveries = Table(
     Column("kind", String, nullable=False),
     Column("subject", String, nullable=False),
     Column("target", String, nullable=False),
-    Column("body", Text, nullable=False),
-    Column("attempts", Integer, nullable=False, default=0),
-    Column("due_at", Instant, index=True),  # null once it is settled
+    Column("body", Text, nullable=False),  # empty once it has arrived
+    Column("status", String, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("due_at", Instant, index=True),  # when to try, or whose turn it is then; null once it is settled
+    Column("attempted_at", Instant, index=True),
     Column("delivered_at", Instant),
     Column("failure", String),
     Column("created_at", Instant, nullable=False),
+    Index(None, "tenant_id", "created_at", "delivery_id"),
+    Index(None, "tenant_id", "status", "created_at", "delivery_id"),
+    Index(None, "tenant_id", "subject", "created_at", "delivery_id"),
+)
+
+memories = Table(
+    "memories",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    # A dot after every label, compared byte by byte: what lies below a namespace is one range of the key.
+    Column("namespace", String().with_variant(String(collation="C"), "postgresql"), primary_key=True),
+    Column("key", String, primary_key=True),
+    Column("value", Json, nullable=False),
+    Column("ttl_minutes", Float),
+    Column("expires_at", Instant, index=True),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
 )
 
 checkpoints = Table(

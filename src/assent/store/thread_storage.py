@@ -27,7 +27,7 @@ from sqlalchemy import (
 from assent.store.tables import TENANT, answers, checkpoint_writes, checkpoints, frames, runs, threads
 from assent.store.transaction import Tx
 
-_THREAD: BindParameter[str] = bindparam("thread_id")
+_THREAD: BindParameter[str] = bindparam("this")
 _DELTAS = "counters_since_delta_snapshot"
 _NEWEST = (
     select(checkpoints.c.ns, func.max(checkpoints.c.checkpoint_id))
@@ -48,14 +48,14 @@ class Size(NamedTuple):
 
 def sizes(tx: Tx, thread_id: str) -> dict[str, Size]:
     """Rows and bytes by table."""
-    found = {name: tx.first(_SIZES[name, tx.dialect], thread_id=thread_id) for name in _HEAVY}
+    found = {name: tx.first(_SIZES[name, tx.dialect], this=thread_id) for name in _HEAVY}
     return {name: Size(row.rows, int(row.bytes)) for name, row in found.items() if row is not None}
 
 
 def copy_checkpoints(tx: Tx, source: str, target: str) -> None:
     """They belong to no run of the copy: taking one back there must not take them along."""
     for table in (checkpoints, checkpoint_writes):
-        tx.change(_COPIES[table.name], thread_id=source, target=target)
+        tx.change(_COPIES[table.name], this=source, target=target)
 
 
 def keep_latest(tx: Tx, thread_id: str) -> bool:
@@ -63,11 +63,11 @@ def keep_latest(tx: Tx, thread_id: str) -> bool:
 
     Channels that keep differences only cannot be read without the checkpoints before.
     """
-    newest = tx.all(_METADATA_OF_NEWEST, thread_id=thread_id)
+    newest = tx.all(_METADATA_OF_NEWEST, this=thread_id)
     if any(orjson.loads(row.metadata).get(_DELTAS) for row in newest):
         return False
     for statement in _THIN_OUT:
-        tx.change(statement, thread_id=thread_id)
+        tx.change(statement, this=thread_id)
     return True
 
 

@@ -58,6 +58,7 @@ class Tx:
         self._clock = clock
         self._now: datetime | None = None
         self.handovers: list[Handover] = []
+        self.bells: set[str] = set()
         self.failed = False
 
     @property
@@ -75,6 +76,10 @@ class Tx:
     def hand_over(self, run_id: str, wake_at: datetime | None = None) -> None:
         """Gives a run to the queue if, and only if, this transaction commits."""
         self.handovers.append(Handover(self.tenant, run_id, wake_at))
+
+    def ring(self, bell: str) -> None:
+        """Wakes whoever listens to this bell, in this process, if, and only if, this transaction commits."""
+        self.bells.add(bell)
 
     def all(self, statement: Executable, **params: Any) -> Sequence[Row[Any]]:
         return list(self._execute(statement, params))
@@ -150,7 +155,7 @@ def forbid_ending(engine: Engine) -> None:
 
 
 def _refuse_while_running(connection: Connection) -> None:
-    if not connection.invalidated and connection.info.get(_RUNNING):
+    if connection.in_transaction() and not connection.invalidated and connection.info.get(_RUNNING):
         raise RuntimeError("a store function must not end its transaction: its executor does")
 
 

@@ -44,11 +44,11 @@ class Conversations:
 
     async def thread(self, graph_id: str, given: Any, *, thread_id: str | None = None, **metadata: Any) -> str:
         """A thread on which `graph_id` ran until it was done, or stopped."""
-        thread_id = thread_id or new_id()
+        known = thread_id or new_id()
         stamp = {"graph_id": graph_id, "assistant_id": ASSISTANT}
-        await self.store.write(self.tenant, threads.insert, thread_id, {**metadata, **stamp})
-        await self.run(thread_id, given)
-        return thread_id
+        await self.store.write(self.tenant, lambda tx: threads.insert(tx, known, {**metadata, **stamp}))
+        await self.run(known, given)
+        return known
 
     async def run(self, thread_id: str, given: Any) -> Outcome:
         row = await self.row(thread_id)

@@ -82,6 +82,7 @@ async def test_every_example_graph_can_be_looked_at(server: Server, client: http
 async def test_the_stock_client_looks_at_graphs(server: Server) -> None:
     sdk = await server.sdk()
     own = own_id("subgraph")
-    assert len((await sdk.assistants.get_graph(own, xray=True))["nodes"]) > 5
+    drawing = await sdk.assistants.get_graph(own, xray=True)
+    assert "child:inner" in [node["id"] for node in drawing["nodes"]]
     assert (await sdk.assistants.get_schemas(own))["graph_id"] == "subgraph"
     assert list(await sdk.assistants.get_subgraphs(own, namespace="child", recurse=True)) == ["child"]

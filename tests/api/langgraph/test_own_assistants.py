@@ -4,6 +4,7 @@ find an assistant by its id or its graph's name."""
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TypedDict
 
 import pytest
 from langgraph.graph import START, StateGraph
@@ -24,9 +25,13 @@ NOBODY = "00000000-0000-4000-8000-000000000000"
 Graphs = Mapping[str, GraphSpec]
 
 
+class State(TypedDict):
+    text: str
+
+
 def titled(graph_id: str, title: str, description: str) -> GraphSpec:
     """The graph as its author names it in the next release."""
-    builder = StateGraph(dict)
+    builder = StateGraph(State)
     builder.add_node("only", lambda state: state)
     builder.add_edge(START, "only")
     return StaticGraph(graph_id, description, {}, builder.compile(name=title))
@@ -143,13 +148,14 @@ async def test_an_assistant_that_is_not_there_is_refused_clearly(store: AnyStore
             await assistants.resolve(AGENT, wrong)
         assert refused.value.message.startswith(f"Invalid assistant: '{wrong}'. Must be either:")
         assert ", ".join(graphs) in refused.value.message
-    for resolve in (
-        lambda: assistants.resolve(AGENT, NOBODY),
-        lambda: store.write(AGENT.tenant, assistants.resolve_in, NOBODY),
-        lambda: Assistants(store, some(graphs, "slow")).resolve(AGENT, own_id("echo")),
+    without_echo = Assistants(store, some(graphs, "slow"))
+    for resolving in (
+        assistants.resolve(AGENT, NOBODY),
+        store.write(AGENT.tenant, assistants.resolve_in, NOBODY),
+        without_echo.resolve(AGENT, own_id("echo")),
     ):
-        with pytest.raises(NotFound, match="Thread or assistant not found."):
-            await resolve()
+        with pytest.raises(NotFound, match=r"Thread or assistant not found\."):
+            await resolving
 
 
 async def test_inside_another_services_write_it_is_made_where_it_is_missing(store: AnyStore, graphs: Graphs) -> None:

@@ -1,4 +1,4 @@
-"""What a caller may ask of a run, and the run as it is shown: the two JSON shapes of LangGraph's runs."""
+"""What a caller may ask of a run: the JSON of LangGraph's run requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, field_validator
 
-from assent.domain.runs import Run, RunStatus, Strategy
+from assent.domain.runs import RunStatus, Strategy
 from assent.services.starting import RunRequest
 
 Mode = Literal["values", "updates", "messages", "messages-tuple", "custom", "events", "debug", "tasks", "checkpoints"]
@@ -83,18 +83,3 @@ class CancelBody(BaseModel):
     def statuses(self) -> tuple[RunStatus, ...]:
         both = (RunStatus.PENDING, RunStatus.RUNNING)
         return both if self.status == "all" else (RunStatus(self.status),) if self.status else ()
-
-
-def run_view(run: Run) -> dict[str, Any]:
-    return {
-        "run_id": run.id,
-        "thread_id": run.thread_id,
-        "assistant_id": run.assistant_id,
-        "metadata": run.metadata,
-        "status": run.status,
-        "kwargs": run.kwargs,
-        "multitask_strategy": run.multitask_strategy,
-        "created_at": run.created_at.isoformat(),
-        "updated_at": run.updated_at.isoformat(),
-        "langsmith_session_name": None,
-    }

@@ -11,12 +11,12 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from assent.api.langgraph import streams
 from assent.api.langgraph.routing import router
-from assent.api.langgraph.runbody import CancelBody, RunBody, run_view
+from assent.api.langgraph.runbody import CancelBody, RunBody
 from assent.bus.memory import Subscription
 from assent.domain.access import Principal
 from assent.domain.frames import seq_of
 from assent.domain.ids import new_id
-from assent.domain.runs import Cancel, Run, RunStatus
+from assent.domain.runs import Cancel, Run, RunStatus, run_view
 from assent.engine import jsonable
 from assent.errors import Invalid
 from assent.http.authentication import Caller

@@ -42,7 +42,7 @@ class StateUpdate(Body):
     values: Any = None
     as_node: str | None = None
     checkpoint: Checkpoint | None = None
-    checkpoint_id: CheckpointId | None = Field(None, deprecated=True)
+    checkpoint_id: CheckpointId | None = Field(None, description="the older way to name a checkpoint")
 
     def address(self) -> Object:
         return self.checkpoint.address() if self.checkpoint else {"checkpoint_id": self.checkpoint_id}

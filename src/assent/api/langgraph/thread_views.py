@@ -114,6 +114,7 @@ def json(body: Any, status: int = 200, headers: Mapping[str, str] | None = None)
 def thread_json(thread: Thread, *, ttl: bool = False) -> Json:
     """One that never ran has neither questions nor an error, not even empty ones."""
     state = {"error": thread.error, "interrupts": thread.interrupts or {}} if thread.ran else {}
+    config = thread.config or ({"configurable": {}} if thread.ran else {})
     return {
         "thread_id": thread.id,
         "created_at": thread.created_at,
@@ -121,7 +122,7 @@ def thread_json(thread: Thread, *, ttl: bool = False) -> Json:
         "state_updated_at": thread.state_updated_at or thread.created_at,
         "metadata": thread.metadata,
         "status": thread.status.value,
-        "config": thread.config,
+        "config": config,
         "values": thread.values,
         **state,
         **({"ttl": _ttl(thread)} if ttl and thread.expires_at else {}),

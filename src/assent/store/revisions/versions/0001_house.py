@@ -83,14 +83,35 @@ def upgrade() -> None:
         sa.Column("subject", sa.String(), nullable=False),
         sa.Column("target", sa.String(), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
+        sa.Column("status", sa.String(), nullable=False),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("due_at", Instant(), nullable=True),
+        sa.Column("attempted_at", Instant(), nullable=True),
         sa.Column("delivered_at", Instant(), nullable=True),
         sa.Column("failure", sa.String(), nullable=True),
         sa.Column("created_at", Instant(), nullable=False),
         sa.PrimaryKeyConstraint("tenant_id", "delivery_id", name="pk_deliveries"),
     )
+    op.create_index("ix_deliveries_attempted_at", "deliveries", ["attempted_at"], unique=False)
     op.create_index("ix_deliveries_due_at", "deliveries", ["due_at"], unique=False)
+    op.create_index(
+        "ix_deliveries_tenant_id_created_at_delivery_id",
+        "deliveries",
+        ["tenant_id", "created_at", "delivery_id"],
+        unique=False,
+    )
+    op.create_index(
+        "ix_deliveries_tenant_id_status_created_at_delivery_id",
+        "deliveries",
+        ["tenant_id", "status", "created_at", "delivery_id"],
+        unique=False,
+    )
+    op.create_index(
+        "ix_deliveries_tenant_id_subject_created_at_delivery_id",
+        "deliveries",
+        ["tenant_id", "subject", "created_at", "delivery_id"],
+        unique=False,
+    )
     op.create_table(
         "event_heads",
         sa.Column("tenant_id", sa.String(), nullable=False),
@@ -129,6 +150,19 @@ def upgrade() -> None:
         sa.Column("data", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("run_id", "seq", name="pk_frames"),
     )
+    op.create_table(
+        "memories",
+        sa.Column("tenant_id", sa.String(), nullable=False),
+        sa.Column("namespace", sa.String().with_variant(sa.String(collation="C"), "postgresql"), nullable=False),
+        sa.Column("key", sa.String(), nullable=False),
+        sa.Column("value", Json, nullable=False),
+        sa.Column("ttl_minutes", sa.Float(), nullable=True),
+        sa.Column("expires_at", Instant(), nullable=True),
+        sa.Column("created_at", Instant(), nullable=False),
+        sa.Column("updated_at", Instant(), nullable=False),
+        sa.PrimaryKeyConstraint("tenant_id", "namespace", "key", name="pk_memories"),
+    )
+    op.create_index("ix_memories_expires_at", "memories", ["expires_at"], unique=False)
     op.create_table(
         "threads",
         sa.Column("tenant_id", sa.String(), nullable=False),

@@ -1,0 +1,197 @@
+"""Whoever edits, deletes, swaps or reorders rows of the timeline is found, by the service and by the command."""
+
+import json
+import random
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from sqlalchemy import text
+
+from assent.domain.access import operator
+from assent.domain.timeline import Break, Event, follow
+from assent.errors import Invalid
+from assent.services.audit import Audit, verify_export
+from assent.store import events
+from assent.store.transaction import Tx
+from tests.contract.stores import AnyStore, both_databases, only_sqlite, outside
+from tests.contract.tampering import ACTS, Dice, load, save, tamper
+from tests.scoreboard import Count, RecordScore
+
+TENANTS = ["acme", "other"]
+SEED = 20261115
+
+pytestmark = pytest.mark.promise("P9")
+
+
+def tell_a_story(tx: Tx, length: int) -> None:
+    """Events as they come: repeated subjects, equal payloads, other scripts, and some erased."""
+    for number in range(length):
+        payload = {"n": number // 3, "text": ["", "plain", "ünï \U0001f600", "2\u202e1"][number % 4], "big": 2**70}
+        events.append(tx, f"reviewer:{number % 5}", f"item.kind{number % 3}", f"item:{number % 7}", payload)
+    events.erase(tx, "service:operator", events.erasable(tx, subject="item:3"), reason="asked for")
+
+
+async def write_stories(store: AnyStore) -> None:
+    for tenant, length in zip(TENANTS, [21, 9], strict=True):
+        await store.write(tenant, tell_a_story, length)
+
+
+async def breaks(store: AnyStore) -> list[Break]:
+    audit = Audit(store)
+    verdicts = [await audit.verify(operator(tenant)) for tenant in await audit.tenants()]
+    return [found for verdict in verdicts for found in verdict.breaks]
+
+
+def verify_by_command(database: str, *options: str) -> int:
+    """The command as an operator runs it, in a process of its own."""
+    command = [sys.executable, "-m", "assent", "audit", "verify", "--database", database, *options]
+    return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode
+
+
+@both_databases
+@pytest.mark.scoreboard
+async def test_every_tampering_is_found(
+    database: str, store: AnyStore, count: Count, record_score: RecordScore
+) -> None:
+    await write_stories(store)
+    engine, dice = outside(database), Dice(SEED)
+    original, done, missed = load(engine), Counter[str](), []
+    for _ in range(count(full=500, quick=60)):
+        act, rows = tamper(original, dice)
+        save(engine, rows)
+        done[act] += 1
+        if not await breaks(store):
+            missed.append(act)
+    save(engine, original)
+    assert await breaks(store) == []  # the control: without an edit it is green
+    record_score(
+        f"random edits, deletions and swaps of the audit table, {engine.dialect.name}",
+        "100 % detected",
+        f"{done.total() - len(missed)} of {done.total()}",
+    )
+    assert missed == []
+    assert len(done) > len(ACTS) / 2
+
+
+@both_databases
+async def test_the_command_finds_it_too(database: str, store: AnyStore, count: Count) -> None:
+    await write_stories(store)
+    engine, dice = outside(database), Dice(SEED + 1)
+    original = load(engine)
+    assert verify_by_command(database) == 0  # the control
+    for _ in range(count(full=25, quick=3)):
+        act, rows = tamper(original, dice)
+        save(engine, rows)
+        assert verify_by_command(database) == 8, act
+
+
+@both_databases
+async def test_the_command_finds_a_vanished_timeline_by_its_exported_head(database: str, store: AnyStore) -> None:
+    await write_stories(store)
+    head = (await Audit(store).verify(operator("acme"))).head
+    keep = f"{head.seq}:{head.hash}"
+    assert verify_by_command(database, "--tenant", "acme", "--head", keep) == 0
+    engine = outside(database)
+    save(engine, {name: [row for row in rows if row["tenant_id"] != "acme"] for name, rows in load(engine).items()})
+    assert verify_by_command(database) == 0  # the control: nothing inside the database tells of it
+    assert verify_by_command(database, "--tenant", "acme", "--head", keep) == 8
+
+
+UNREADABLE = [
+    "UPDATE events SET at = 'long ago' WHERE seq = 3",
+    "UPDATE events SET at = 9e300 WHERE seq = 3",
+    "UPDATE events SET kind = x'ff00' WHERE seq = 3",
+    "UPDATE events SET kind = CAST(x'ff' AS TEXT) WHERE seq = 3",
+    "UPDATE events SET hash = 5 WHERE seq = 3",
+    "UPDATE events SET seq = 'three' WHERE seq = 3",
+    "UPDATE events SET seq = 3.5 WHERE seq = 3",
+    "UPDATE event_payloads SET payload = x'7b7d' WHERE seq = 3",
+    "UPDATE event_heads SET seq = 'many'",
+    "UPDATE event_heads SET hash = x'00'",
+]
+
+
+@only_sqlite
+@pytest.mark.parametrize("statement", UNREADABLE)
+async def test_what_cannot_even_be_read_is_a_break_and_no_crash(
+    database: str, store: AnyStore, statement: str
+) -> None:
+    """A SQLite column takes any type."""
+    await store.write("acme", tell_a_story, 9)
+    with outside(database).connect() as connection:
+        connection.execute(text(statement))
+    assert await breaks(store)
+
+
+async def export(store: AnyStore, tenant: str) -> list[str]:
+    return [line async for line in Audit(store).export(operator(tenant))]
+
+
+@both_databases
+async def test_every_edit_of_an_export_is_found(store: AnyStore, count: Count) -> None:
+    await write_stories(store)
+    lines = await export(store, "acme")
+    assert verify_export(lines).breaks == []  # the control
+    dice = Dice(SEED + 2)
+    for _ in range(count(full=2000, quick=300)):
+        edited = _edited(lines, dice)
+        assert not _passes(edited), edited
+
+
+def _passes(lines: list[str]) -> bool:
+    try:
+        return verify_export(lines).breaks == []
+    except Invalid:
+        return False
+
+
+def _edited(lines: list[str], dice: random.Random) -> list[str]:
+    """The export after one change that alters what it says."""
+    while True:
+        edited = dice.choice(EXPORT_EDITS)(list(lines), dice)
+        if _meaning(edited) != _meaning(lines):
+            return edited
+
+
+def _meaning(lines: list[str]) -> list[object]:
+    try:
+        return [json.loads(line) for line in lines]
+    except ValueError:
+        return [None]
+
+
+def _drop_a_line(lines: list[str], dice: random.Random) -> list[str]:
+    del lines[dice.randrange(len(lines))]
+    return lines
+
+
+def _swap_two_lines(lines: list[str], dice: random.Random) -> list[str]:
+    one, other = dice.sample(range(len(lines)), 2)
+    lines[one], lines[other] = lines[other], lines[one]
+    return lines
+
+
+def _repeat_a_line(lines: list[str], dice: random.Random) -> list[str]:
+    lines.insert(dice.randrange(len(lines)), dice.choice(lines[:-1]))
+    return lines
+
+
+def _change_a_character(lines: list[str], dice: random.Random) -> list[str]:
+    number = dice.randrange(len(lines))
+    place = dice.randrange(len(lines[number]))
+    lines[number] = lines[number][:place] + dice.choice('abc0129"\\{}[],:- ') + lines[number][place + 1 :]
+    return lines
+
+
+def _change_a_field(lines: list[str], dice: random.Random) -> list[str]:
+    number = dice.randrange(len(lines))
+    record = json.loads(lines[number])
+    inner = record.get("head", record)
+    inner[dice.choice(list(inner))] = dice.choice([None, 0, 1, True, 1.5, "", "x", "\ud800", [], {}, -1, 2**80])
+    lines[number] = json.dumps(record)
+    return lines
+
+
+EXPORT_EDITS = [_drop_a_line, _swap_two_lines, _repeat_a_line, _change_a_character, _change_a_field]

@@ -1,0 +1,159 @@
+"""Signing in with a real browser: the printed link, the form, and what the pages look like to a strict policy."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, ConsoleMessage, Page, expect
+
+from tests.cli.command import Server, execute, serving
+
+VIOLATIONS = "document.addEventListener('securitypolicyviolation', e => console.error('CSP', e.violatedDirective))"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with serving(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+async def quiet_page(page: Page) -> AsyncIterator[Page]:
+    """A page that has nothing to say on its console in the end, violations of its policy included."""
+    said: list[str] = []
+
+    def listen(message: ConsoleMessage) -> None:
+        said.append(message.text)
+
+    page.on("console", listen)
+    await page.add_init_script(VIOLATIONS)
+    yield page
+    assert said == []
+
+
+async def test_the_printed_link_signs_in_and_leaves_no_token_behind(server: Server, quiet_page: Page) -> None:
+    requested: list[str] = []
+    quiet_page.on("request", lambda request: requested.append(request.url))
+    await quiet_page.goto(server.said["sign in"])
+    await quiet_page.wait_for_url("**/inbox")
+    await expect(quiet_page.get_by_role("heading", name="Assent")).to_be_visible()
+    await expect(quiet_page.get_by_text("reviewer local")).to_be_visible()
+    token = server.said["sign in"].partition("#")[2]
+    assert not [url for url in requested if token in url]
+    assert all(url.startswith(server.url) for url in requested), "nothing comes from elsewhere"
+    await quiet_page.go_back()
+    assert token not in quiet_page.url
+    (cookie,) = await quiet_page.context.cookies()
+    assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Lax")
+    assert await quiet_page.evaluate("document.cookie") == ""
+
+
+async def test_the_link_works_once(server: Server, browser: Browser) -> None:
+    for number, ends in enumerate((r"/inbox$", r"/login$")):
+        async with await browser.new_context() as context:
+            page = await context.new_page()
+            await page.goto(server.said["sign in"])
+            if number:
+                await expect(page.get_by_role("alert")).to_contain_text("was used or has expired")
+            await page.wait_for_url(re.compile(ends))
+
+
+async def test_whoever_opens_a_page_is_led_there_after_signing_in(
+    server: Server, tmp_path: Path, quiet_page: Page
+) -> None:
+    await quiet_page.goto(f"{server.url}/inbox?filter=is%3Apending")
+    await quiet_page.wait_for_url("**/login?next=*")
+    link = execute(tmp_path, "users", "login-link", "local", "--url", server.url).out.strip()
+    await quiet_page.get_by_label("Sign-in token or reviewer key").fill(link.partition("#")[2])
+    await quiet_page.get_by_role("button", name="Sign in").click()
+    await quiet_page.wait_for_url("**/inbox?filter=is%3Apending")
+    await quiet_page.get_by_role("button", name="Sign out").click()
+    await quiet_page.wait_for_url("**/login")
+    await quiet_page.goto(f"{server.url}/inbox")
+    await quiet_page.wait_for_url("**/login?next=/inbox")
+
+
+async def test_a_reviewer_key_and_the_keyboard_are_enough(server: Server, quiet_page: Page) -> None:
+    await quiet_page.goto(f"{server.url}/login")
+    await quiet_page.keyboard.type(server.said["reviewer key"].split()[0])
+    await quiet_page.keyboard.press("Enter")
+    await quiet_page.wait_for_url("**/inbox")
+
+
+async def test_without_scripts_the_form_still_works(server: Server, browser: Browser) -> None:
+    async with await browser.new_context(java_script_enabled=False) as context:
+        page = await context.new_page()
+        await page.goto(f"{server.url}/login")
+        await page.get_by_label("Sign-in token or reviewer key").fill(server.said["reviewer key"].split()[0])
+        await page.get_by_role("button", name="Sign in").click()
+        await page.wait_for_url("**/inbox")
+
+
+async def test_a_wrong_token_is_told_and_can_be_tried_again(server: Server, page: Page) -> None:
+    await page.goto(f"{server.url}/login#login_wrong")
+    await expect(page.get_by_role("alert")).to_contain_text("was used or has expired")
+    await expect(page.get_by_label("Sign-in token or reviewer key")).to_be_focused()
+    assert "login_wrong" not in page.url
+
+
+@contextmanager
+def clicked_elsewhere(url: str, path: Path) -> Iterator[str]:
+    """A page of another origin that submits a form to ours by itself."""
+    path.write_text(
+        f'<form method="post" action="{url}/logout" id="f"></form><script>document.getElementById("f").submit()</script>'
+    )
+    yield path.as_uri()
+
+
+async def test_a_page_elsewhere_cannot_sign_anyone_out(server: Server, page: Page, tmp_path: Path) -> None:
+    await page.goto(server.said["sign in"])
+    await page.wait_for_url("**/inbox")
+    with clicked_elsewhere(server.url, tmp_path / "evil.html") as evil:
+        await page.goto(evil)
+        await expect(page.get_by_text("origin_refused")).to_be_visible()
+    await page.goto(f"{server.url}/inbox")
+    await expect(page.get_by_text("reviewer local")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", ["/login", "/inbox"])
+async def test_pages_fit_their_window_and_can_be_read(
+    server: Server, browser: Browser, path: str, scheme: str, width: int
+) -> None:
+    async with await browser.new_context(
+        viewport={"width": width, "height": 800}, color_scheme="dark" if scheme == "dark" else "light"
+    ) as context:
+        page = await context.new_page()
+        if path == "/inbox":
+            await page.goto(server.said["sign in"])
+            await page.wait_for_url("**/inbox")
+        else:
+            await page.goto(f"{server.url}{path}")
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "scrolls sideways"
+        assert await page.evaluate(CONTRAST) == []
+
+
+CONTRAST = """() => {
+  const rgb = text => text.match(/[\\d.]+/g).map(Number);
+  const channel = value => (value /= 255) <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const ground = element => {
+    for (let one = element; one; one = one.parentElement) {
+      const found = rgb(getComputedStyle(one).backgroundColor);
+      if (found.length < 4 || found[3] > 0) return found;
+    }
+    return [255, 255, 255];
+  };
+  const faint = [];
+  for (const element of document.body.querySelectorAll('*')) {
+    if (![...element.childNodes].some(node => node.nodeType === 3 && node.data.trim())) continue;
+    const [one, other] = [light(rgb(getComputedStyle(element).color)), light(ground(element))];
+    const contrast = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (contrast < 4.5) faint.push(`${element.tagName} ${element.textContent.trim()} ${contrast.toFixed(2)}`);
+  }
+  return faint;
+}"""
+"""Texts whose contrast with what is behind them is below 4.5 : 1 (WCAG AA)."""

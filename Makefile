@@ -26,6 +26,10 @@ help: ## List the targets
 	@tools/setup fuzz
 	@touch $@
 
+.tools/reference/.stamp: requirements/reference.txt
+	@tools/setup reference
+	@touch $@
+
 .PHONY: setup
 setup: .venv/.runtime bytecode ## Install Assent into .venv (leaves .venv/bin/assent)
 
@@ -37,12 +41,18 @@ bytecode: .venv/.runtime
 demo: setup ## Start Assent with a ready-made agent, on this machine only
 	@$(bin)/assent demo $(ARGS)
 
+.tools/javascript/.stamp: tests/e2e/js/package.json tests/e2e/js/package-lock.json
+	@tools/setup-javascript
+
+.PHONY: javascript
+javascript: .tools/javascript/.stamp
+
 .PHONY: chromium
 chromium: .venv/.dev
 	@tools/setup-chromium
 
 .PHONY: test
-test: check chromium ## Run the checks and the whole test suite (ARGS="-k name" narrows it)
+test: check chromium javascript ## Run the checks and the whole test suite (ARGS="-k name" narrows it)
 	@$(bin)/python -m pytest -n $(WORKERS) $(ARGS)
 
 .PHONY: check
@@ -58,7 +68,7 @@ fmt: .venv/.dev ## Format the code and fix what can be fixed
 	@$(bin)/ruff format
 
 .PHONY: bench
-bench: .venv/.dev bytecode ## Measure against floor and peers (ARGS="name" chooses)
+bench: .venv/.dev .tools/reference/.stamp bytecode ## Measure against floor and peers (ARGS="name" chooses)
 	@$(bin)/python -m bench $(ARGS)
 
 .PHONY: scoreboard

@@ -5,23 +5,31 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import make_url
 
+from assent import secret_key
 from assent.bus.memory import MemoryBus
-from assent.engine.loader import LoadedGraphs, load_graphs
+from assent.domain.deliveries import WEBHOOK
+from assent.engine.loader import LoadedGraphs, load_auth, load_graphs
 from assent.engine.manifest import read_manifest
 from assent.engine.project import Project
 from assent.engine.queues.embedded import EmbeddedQueue
 from assent.engine.runner import Runner
-from assent.ports import Store
+from assent.notify.outbound import Outbound
+from assent.notify.sender import Sender
+from assent.notify.targets import Targets
+from assent.notify.webhooks import WebhookCarrier
+from assent.ports import Bus, Queue, Store
 from assent.services.access import Access
 from assent.services.assistants import Assistants
 from assent.services.audit import Audit
+from assent.services.deliveries import Deliveries
 from assent.services.keys import Keys
 from assent.services.metrics import Metrics, Workers
 from assent.services.onboarding import Onboarding
@@ -35,17 +43,20 @@ from assent.store import migrations
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from assent.services.custom_auth import CustomAuth
+
 
 @dataclass(frozen=True, slots=True)
 class Engine:
     """What executes graphs, and the use cases over it."""
 
     project: Project
-    queue: EmbeddedQueue
+    queue: Queue
     assistants: Assistants
     runs: Runs
     threads: Threads
     metrics: Metrics
+    custom_auth: CustomAuth | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +68,13 @@ class Services:
     audit: Audit
     keys: Keys
     users: Users
+    deliveries: Deliveries
     onboarding: Onboarding
     retention: Retention
 
 
 def create_store(settings: Settings) -> Store:
-    if make_url(settings.database).get_backend_name() == "sqlite":
+    if _on_sqlite(settings):
         from assent.store.sqlite import SqliteStore
 
         return SqliteStore(settings.database)
@@ -80,8 +92,15 @@ def create_services(store: Store, settings: Settings) -> Services:
         audit=audit,
         keys=keys,
         users=users,
+        deliveries=Deliveries(store, secret=partial(secret_key.load, settings)),
         onboarding=Onboarding(access, users, keys),
-        retention=Retention(store, audit, event_payloads=settings.retention_event_payloads),
+        retention=Retention(
+            store,
+            audit,
+            event_payloads=settings.retention_event_payloads,
+            deliveries=settings.retention_deliveries,
+            frames=settings.retention_frames,
+        ),
     )
 
 
@@ -98,26 +117,84 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
 
 
 def load_project(settings: Settings) -> LoadedGraphs:
-    """Imports the author's graphs. Called before the event loop starts: their modules may do as they please."""
+    """Imports the author's graphs and auth file. Called before the event loop starts: they may do as they please.
+
+    Without its auth file a server does not start."""
     if not settings.config.exists():
         return LoadedGraphs({}, {})
-    return load_graphs(read_manifest(settings.config), checkpoint_types=settings.checkpoint_types)
+    manifest = read_manifest(settings.config)
+    auth = load_auth(manifest)
+    return replace(load_graphs(manifest, checkpoint_types=settings.checkpoint_types), auth=auth)
 
 
 @asynccontextmanager
 async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) -> AsyncIterator[Engine]:
     """Executes runs for as long as the block runs; what is left then is handed back for the next start."""
-    project, bus = Project(loaded, store), MemoryBus()
-    assistants = Assistants(store, project.graphs)
-    runner = Runner(store, project, bus, timeout=settings.run_timeout)
-    queue = EmbeddedQueue(store, runner.execute, lock=_lock_file(settings), concurrency=settings.run_concurrency)
+    project, custom_auth = Project(loaded, store), _custom_auth(loaded)
+    assistants = Assistants(store, project.graphs, custom_auth)
+    bus, queue = _dispatch(store, project, settings)
+    outbound = Outbound(Targets(settings.may_call))
+    sender = _sender(store, outbound, settings)
+    await bus.open()
     await queue.open()
     try:
-        runs = Runs(store, bus, assistants, default_strategy=settings.default_multitask_strategy)
-        metrics = Metrics(store, lambda: Workers(settings.run_concurrency, queue.active))
-        yield Engine(project, queue, assistants, runs, Threads(store, project), metrics)
+        await sender.open()
+        runs = Runs(
+            store,
+            bus,
+            assistants,
+            default_strategy=settings.default_multitask_strategy,
+            targets=outbound.targets,
+            authorizer=custom_auth,
+        )
+        threads = Threads(store, project, authorizer=custom_auth)
+        executes = _on_sqlite(settings) or settings.run_in_server
+        metrics = Metrics(store, (lambda: Workers(settings.run_concurrency, queue.active)) if executes else None)
+        yield Engine(project, queue, assistants, runs, threads, metrics, custom_auth)
     finally:
         await queue.close()
+        await bus.close()
+        await sender.close()
+        await outbound.close()
+
+
+def _custom_auth(loaded: LoadedGraphs) -> CustomAuth | None:
+    if loaded.auth is None:
+        return None
+    from assent.services.custom_auth import CustomAuth
+
+    return CustomAuth(loaded.auth)
+
+
+def _dispatch(store: Store, project: Project, settings: Settings) -> tuple[Bus, Queue]:
+    """How runs get to where they are executed, and their frames to who follows them."""
+    timeout = settings.run_timeout
+    patience, concurrency = settings.run_patience.total_seconds(), settings.run_concurrency
+    if _on_sqlite(settings):
+        memory = MemoryBus(store)
+        runner = Runner(store, project, memory, timeout=timeout)
+        return memory, EmbeddedQueue(
+            store, runner.execute, lock=_lock_file(settings), concurrency=concurrency, patience=patience
+        )
+    from assent.bus.postgres import PostgresBus
+    from assent.engine.queues.procrastinate import ProcrastinateQueue
+
+    url = settings.database
+    bus = PostgresBus(store, url)
+    execute = Runner(store, project, bus, timeout=timeout).execute if settings.run_in_server else None
+    return bus, ProcrastinateQueue(
+        store, execute, url=url, concurrency=concurrency, patience=patience, remind=bus.remind
+    )
+
+
+def _sender(store: Store, outbound: Outbound, settings: Settings) -> Sender:
+    """Opened after the queue, whose lock makes it the only one on a SQLite file."""
+    carriers = {WEBHOOK: WebhookCarrier(outbound, partial(secret_key.load, settings))}
+    return Sender(store, carriers, alone=_on_sqlite(settings))
+
+
+def _on_sqlite(settings: Settings) -> bool:
+    return make_url(settings.database).get_backend_name() == "sqlite"
 
 
 def _lock_file(settings: Settings) -> Path | None:
@@ -129,11 +206,12 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
     from fastapi import FastAPI
     from starlette.middleware.cors import CORSMiddleware
 
-    from assent.api import audit, health, keys, sessions, users
+    from assent.api import audit, deliveries, health, keys, sessions, users
     from assent.api.langgraph import assistants, runs, system, threads
     from assent.api.schemas import Problem
     from assent.http import boundary, errors
     from assent.http.authentication import Authentication
+    from assent.http.counting import RequestCount
     from assent.web import pages, rendering
 
     app = FastAPI(
@@ -151,6 +229,7 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
         keys.routes(services.keys),
         users.routes(services.users),
         audit.routes(services.audit),
+        deliveries.routes(services.deliveries),
         assistants.routes(engine.assistants),
         threads.routes(engine.threads),
         runs.routes(engine.runs),
@@ -159,10 +238,11 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
     ):
         app.include_router(api)
     # The last one added is the first one met.
-    app.add_middleware(Authentication, access=services.access, settings=settings)
+    app.add_middleware(Authentication, access=services.access, settings=settings, custom_auth=engine.custom_auth)
     app.add_middleware(boundary.BodyLimit, limit=settings.max_body_bytes)
     app.add_middleware(boundary.LastResort)
     app.add_middleware(CORSMiddleware, **boundary.cors(settings))
     app.add_middleware(boundary.HostCheck, settings=settings)
+    app.add_middleware(RequestCount, metrics=engine.metrics)
     app.add_middleware(boundary.RequestLog)
     return app

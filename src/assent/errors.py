@@ -15,6 +15,7 @@ one CLI line and an exit code); nobody below a surface knows about HTTP response
     ├── Unauthenticated               unauthenticated       401
     ├── Forbidden                     not_allowed           403
     │   └── OriginRefused             origin_refused        403   a browser page from elsewhere
+    ├── HandlerRefused                refused_by_handler    403   by the project's auth handler, with its own status
     ├── HostRefused                   host_refused          421   the Host header names another server
     ├── NotFound                      not_found             404   also whatever belongs to another tenant
     ├── MethodNotAllowed              method_not_allowed    405
@@ -39,7 +40,7 @@ class AssentError(Exception):
     """Something went wrong inside Assent."""
 
     code: ClassVar[str] = "internal_error"
-    status: ClassVar[int] = 500
+    status: int = 500
     hint: str | None = None
 
     def __init__(self, message: str | None = None, *, hint: str | None = None, **extra: Any) -> None:
@@ -113,6 +114,17 @@ class OriginRefused(Forbidden):
 
     code = "origin_refused"
     hint = "name the origin in cors_origins if that page is yours"
+
+
+class HandlerRefused(AssentError):
+    """The project's auth handler refused this."""
+
+    code = "refused_by_handler"
+    status = 403
+
+    def __init__(self, message: str | None = None, *, status: int = 403) -> None:
+        super().__init__(message)
+        self.status = status if 400 <= status < 600 else 403
 
 
 class HostRefused(AssentError):

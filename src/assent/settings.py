@@ -17,15 +17,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
+from assent.domain.addresses import LOOPBACK, Allowed
 from assent.domain.runs import Strategy
 from assent.errors import ConfigError, Invalid
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-_LISTS = frozenset({"allowed_hosts", "cors_origins", "trusted_proxies", "checkpoint_types"})
+_LISTS = frozenset({"allowed_hosts", "cors_origins", "trusted_proxies", "outbound_allow", "checkpoint_types"})
 _LONGEST = timedelta(days=36_500)
 _FILE_VARIABLE = "ASSENT_SETTINGS"
 
@@ -48,6 +49,20 @@ def _database(value: Any) -> str:
     if url.get_backend_name() not in ("sqlite", "postgresql"):
         raise ValueError(f"{url.get_backend_name()!r} is not supported; use sqlite:///path or postgresql://…")
     return str(value)
+
+
+def _hard_to_guess(value: SecretStr) -> SecretStr:
+    if len(value.get_secret_value()) < 32:
+        raise ValueError("at least 32 characters, such as `openssl rand -base64 32` prints")
+    return value
+
+
+def _targets(value: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        Allowed.named(value)
+    except Invalid as error:
+        raise ValueError(f"{error.message}; {error.hint}") from None
+    return value
 
 
 Duration = Annotated[timedelta, BeforeValidator(_duration), Field(gt=timedelta(), le=_LONGEST)]
@@ -84,17 +99,30 @@ class Settings(BaseModel):
     trusted_proxies: tuple[str, ...] = ()
     max_body_bytes: Annotated[int, Field(ge=1024)] = 20 * 1024 * 1024
     session_lifetime: Duration = timedelta(days=7)
+    secret_key: Annotated[SecretStr, AfterValidator(_hard_to_guess)] | None = None
+    outbound_allow: Annotated[tuple[str, ...], AfterValidator(_targets)] = ()
     default_multitask_strategy: Strategy = Strategy.REJECT
     run_timeout: Duration = timedelta(days=1)
     run_concurrency: Annotated[int, Field(ge=1, le=10_000)] = 32
+    run_in_server: bool = True
+    run_patience: Duration = timedelta(seconds=10)
     checkpoint_types: tuple[str, ...] = ()
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"
     retention_event_payloads: Duration | None = None
+    retention_frames: Duration = timedelta(hours=1)
+    retention_deliveries: Duration = timedelta(days=30)
 
     @property
     def on_loopback(self) -> bool:
         return is_loopback(self.host)
+
+    @property
+    def may_call(self) -> Allowed:
+        """Whom this server may call besides public addresses. One that only this machine can reach may call it back:
+        the receiver under development runs here too, and whoever asks for it could call it without us."""
+        local = LOOPBACK if self.mode is not Mode.SERVE and self.on_loopback else ()
+        return Allowed.named((*self.outbound_allow, *local))
 
 
 def is_loopback(host: str) -> bool:

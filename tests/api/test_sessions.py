@@ -275,4 +275,4 @@ class TestPages:
         assert policy["script-src"] == "'self'"
         assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
         assert page.headers["cache-control"] == "no-store"
-        assert page.headers["referrer-policy"] == "no-referrer"
+        assert page.headers["referrer-policy"] == "same-origin"

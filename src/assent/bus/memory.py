@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import asyncio
 
-from assent.domain.frames import END, Frame
+from assent.domain.frames import END, Frame, Stream, seen_from_thread
+from assent.ports import FellBehind, Store
+from assent.store import frames
 
 _DEEPEST = 2048
+_KEEP_EVERY = 64
 
 
-class FellBehind(Exception):
-    """This follower reads more slowly than the run writes."""
-
-
-class Subscription:
-    """One follower of one topic: a run's id, or `thread:` and a thread's."""
+class Follower:
+    """One follower of one topic."""
 
     def __init__(self, bus: MemoryBus, topic: str) -> None:
         self._bus = bus
@@ -39,7 +38,6 @@ class Subscription:
         return await self._frames.get()
 
     async def end(self) -> Frame:
-        """Waits for the end and lets everything before it pass."""
         while (frame := await self.next()).event != END:
             pass
         return frame
@@ -49,40 +47,60 @@ class Subscription:
 
 
 class MemoryBus:
-    def __init__(self) -> None:
-        self._followers: dict[str, set[Subscription]] = {}
+    shared = False
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._followers: dict[str, set[Follower]] = {}
         self._unkept: dict[str, list[Frame]] = {}
 
-    def follow(self, topic: str, *, unkept: bool = False) -> Subscription:
-        """Everything published from now on; with `unkept` also what a resumable stream has not written down yet."""
-        subscription = Subscription(self, topic)
-        for frame in self._unkept.get(topic, ()) if unkept else ():
-            subscription.push(frame)
-        self._followers.setdefault(topic, set()).add(subscription)
-        return subscription
+    async def open(self) -> None: ...
 
-    def leave(self, subscription: Subscription) -> None:
-        followers = self._followers.get(subscription.topic, set())
-        followers.discard(subscription)
+    async def close(self) -> None: ...
+
+    def follow(self, topic: str, *, after: int | None = 0) -> Follower:
+        follower = Follower(self, topic)
+        for frame in self._unkept.get(topic, ()):
+            if after is not None and frame.seq > after:
+                follower.push(frame)
+        self._followers.setdefault(topic, set()).add(follower)
+        return follower
+
+    def leave(self, follower: Follower) -> None:
+        followers = self._followers.get(follower.topic, set())
+        followers.discard(follower)
         if not followers:
-            self._followers.pop(subscription.topic, None)
+            self._followers.pop(follower.topic, None)
 
-    def publish(self, topic: str, frame: Frame, *, unkept: bool = False) -> None:
-        if unkept:
-            self._unkept.setdefault(topic, []).append(frame)
-        for subscription in self._followers.get(topic, ()):
-            subscription.push(frame)
+    def is_followed(self, run_id: str) -> bool:
+        return run_id in self._followers
 
-    def kept(self, topic: str, upto: int) -> None:
-        """Frames up to this one are in the table now."""
+    async def publish(self, stream: Stream, frame: Frame) -> None:
+        self._push(stream, frame)
+        if stream.resumable:
+            unkept = self._unkept.setdefault(stream.topic, [])
+            unkept.append(frame)
+            if len(unkept) >= _KEEP_EVERY:
+                await self.flush(stream)
+
+    async def flush(self, stream: Stream) -> None:
+        batch = list(self._unkept.get(stream.topic, ()))
+        if batch:
+            await self._store.write(stream.tenant, frames.append, stream, batch)
+            self._kept(stream.topic, batch[-1].seq)
+
+    async def end(self, stream: Stream, last: Frame) -> None:
+        self._push(stream, last)
+        self._followers.pop(stream.topic, None)
+        self._unkept.pop(stream.topic, None)
+
+    def _push(self, stream: Stream, frame: Frame) -> None:
+        for follower in self._followers.get(stream.topic, ()):
+            follower.push(frame)
+        for follower in self._followers.get(stream.thread_topic, ()):
+            follower.push(seen_from_thread(frame, stream.run_id))
+
+    def _kept(self, topic: str, upto: int) -> None:
         left = [frame for frame in self._unkept.pop(topic, ()) if frame.seq > upto]
         if left:
             self._unkept[topic] = left
-
-    def forget(self, topic: str) -> None:
-        """The run has ended and its followers have been told: nothing will be published here again."""
-        self._followers.pop(topic, None)
-        self._unkept.pop(topic, None)
-
-    def is_followed(self, topic: str) -> bool:
-        return topic in self._followers

@@ -8,7 +8,7 @@ import sys
 import typer
 from sqlalchemy.exc import DBAPIError
 
-from assent.cli import audit, config, database, keys, output, serve, users
+from assent.cli import audit, config, database, deliveries, keys, output, serve, users, worker
 from assent.errors import AssentError, ConfigError
 from assent.store import faults
 
@@ -22,11 +22,13 @@ def application() -> typer.Typer:
         help="Runs LangGraph agents, stops them where a person must agree, and gives people one place to decide.",
     )
     serve.add_to(app)
+    worker.add_to(app)
     config.add_to(app)
     app.add_typer(database.commands(), name="db", help="The database: schema, backup, retention.")
     app.add_typer(keys.commands(), name="keys", help="API keys of people, agents and services.")
     app.add_typer(users.commands(), name="users", help="People, their roles, and how they sign in.")
     app.add_typer(audit.commands(), name="audit", help="The timeline: list, verify, export.")
+    app.add_typer(deliveries.commands(), name="deliveries", help="The outbox: what was sent, and what was not.")
     audit.add_erase_to(app)
     return app
 

@@ -1,19 +1,21 @@
-"""`assent dev`, `demo`, `serve` and `worker`: the commands that stay."""
+"""`assent dev`, `demo` and `serve`: the commands that stay and answer. `worker.py` has the one that only works."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import AsyncExitStack
 
 import typer
 from sqlalchemy import make_url
 
+from assent import secret_key
 from assent.app import Services, create_app, load_project, open_engine, open_services
 from assent.cli import output
 from assent.cli.options import Config, Database, Host, Port, address, settings
 from assent.demo import examples
 from assent.engine.loader import LoadedGraphs
-from assent.errors import AssentError, ConfigError, UnsafeStart
+from assent.errors import AssentError, UnsafeStart
 from assent.services.onboarding import Welcome
 from assent.settings import Mode, Settings
 
@@ -26,7 +28,6 @@ def add_to(app: typer.Typer) -> None:
     app.command()(dev)
     app.command()(demo)
     app.command()(serve)
-    app.command()(worker)
 
 
 def dev(config: Config = None, host: Host = None, port: Port = None, database: Database = None) -> None:
@@ -44,16 +45,6 @@ def serve(config: Config = None, host: Host = None, port: Port = None, database:
     _start(settings(mode=Mode.SERVE, config=config, host=host, port=port, database=database))
 
 
-def worker(config: Config = None, database: Database = None) -> None:
-    """Execute runs for servers on the same Postgres."""
-    found = settings(mode=Mode.SERVE, config=config, database=database)
-    if make_url(found.database).get_backend_name() == "sqlite":
-        raise ConfigError(
-            "a worker needs Postgres: on SQLite the server executes runs itself", hint="--database postgresql://…"
-        )
-    raise ConfigError("this version executes no runs yet, so a worker has nothing to do")
-
-
 def _start(found: Settings) -> None:
     import uvloop
 
@@ -65,8 +56,11 @@ def _start(found: Settings) -> None:
 async def _serve(found: Settings, graphs: LoadedGraphs) -> None:
     from assent.cli import server
 
-    async with open_services(found) as services, open_engine(services.store, graphs, found) as engine:
-        await _refuse_open_door(services, found)
+    async with AsyncExitStack() as stack:
+        services = await stack.enter_async_context(open_services(found))
+        await _refuse_open_door(services, found, graphs)
+        secret_key.load(found)  # where there is none, the start is refused, not the first webhook
+        engine = await stack.enter_async_context(open_engine(services.store, graphs, found))
         listener = server.bind(found)  # before the welcome, whose keys are shown once and would be lost
         welcome = Welcome(None) if found.mode is Mode.SERVE else await services.onboarding.welcome()
         if found.mode is Mode.DEMO:
@@ -77,12 +71,12 @@ async def _serve(found: Settings, graphs: LoadedGraphs) -> None:
         pruning.cancel()
 
 
-async def _refuse_open_door(services: Services, found: Settings) -> None:
-    needs_auth = found.mode is Mode.SERVE or not found.on_loopback
+async def _refuse_open_door(services: Services, found: Settings, graphs: LoadedGraphs) -> None:
+    needs_auth = graphs.auth is None and (found.mode is Mode.SERVE or not found.on_loopback)
     if needs_auth and not await services.access.configured():
         raise UnsafeStart(
             f"refused to start on {found.host}: nobody could sign in, because there is no user and no key",
-            hint=f"create an administrator first: assent users create NAME --role admin --database {_shown(found)}",
+            hint=f"create an administrator first: assent users create NAME --role admin --database {shown(found)}",
         )
 
 
@@ -98,19 +92,19 @@ async def _prune_hourly(services: Services) -> None:
 def _announce(found: Settings, graphs: LoadedGraphs, port: int, welcome: Welcome) -> None:
     url = address(found, port)
     lines = {"listening": f"{url} on {found.host}" if found.host not in url else url}
-    lines |= {"serving": _served(found, graphs), "data": _shown(found)}
+    lines |= {"serving": served(found, graphs), "data": shown(found)}
     lines["sign in"] = f"{url}/login#{welcome.login_token}" if welcome.login_token else "assent users login-link NAME"
     if welcome.agent_key:
         lines |= {"agent key": welcome.agent_key, "reviewer key": f"{welcome.reviewer_key}  (both shown this once)"}
     output.say(f"\nAssent {found.mode}\n" + "\n".join(f"  {name:<13}{value}" for name, value in lines.items()) + "\n")
 
 
-def _served(found: Settings, graphs: LoadedGraphs) -> str:
+def served(found: Settings, graphs: LoadedGraphs) -> str:
     if not found.config.exists():
         return f"no graphs: there is no {found.config} here"
     failed = f"; not loaded, see above: {', '.join(graphs.failures)}" if graphs.failures else ""
     return f"{', '.join(graphs.graphs) or 'no graphs'} from {found.config}{failed}"
 
 
-def _shown(found: Settings) -> str:
+def shown(found: Settings) -> str:
     return make_url(found.database).render_as_string(hide_password=True)

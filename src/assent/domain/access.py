@@ -7,9 +7,10 @@ approves" hold on every surface: no key of an agent or a service can be given th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from assent.errors import Forbidden, Invalid
 
@@ -68,6 +69,8 @@ class Principal:
     tenant: str
     scopes: frozenset[Scope]
     via: str | None = None
+    user: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    """What the project's auth handler said about its user; None for whoever has a credential of ours."""
 
     @property
     def actor(self) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from assent.domain.configs import clean_configurable, clean_metadata
+from assent.domain.visibility import Visible
 from assent.errors import BadRequest, Conflict
 
 _GRAPHS = UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8")
@@ -65,6 +66,7 @@ class Query:
     graph_id: str | None = None
     name: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    visible: Visible | None = None
 
 
 def own_id(graph_id: str) -> str:

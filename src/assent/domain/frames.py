@@ -19,6 +19,37 @@ class Frame:
     id: str
 
 
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Whose frames they are: one attempt's of a run. A resumable stream can be read again from where it broke off."""
+
+    tenant: str
+    thread_id: str
+    run_id: str
+    attempt: int
+    resumable: bool = False
+
+    @property
+    def topic(self) -> str:
+        return self.run_id
+
+    @property
+    def thread_topic(self) -> str:
+        return thread_topic(self.tenant, self.thread_id)
+
+
+def thread_topic(tenant: str, thread_id: str) -> str:
+    """What is followed by who follows a thread. Ids of threads are unique within their tenant only."""
+    return f"thread:{tenant}:{thread_id}"
+
+
+def seen_from_thread(frame: Frame, run_id: str) -> Frame:
+    """Who follows a thread sees its runs come and go, not their results."""
+    if frame.event != END:
+        return frame
+    return Frame(frame.seq, "metadata", b'{"status":"run_done","run_id":"%s"}' % run_id.encode(), frame.id)
+
+
 def frame_id(run_created: datetime, seq: int) -> str:
     """Sorted as well: the runs of a thread follow one another, so the run's time comes first."""
     return f"{int(run_created.timestamp() * 1000)}-{seq}"

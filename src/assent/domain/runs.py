@@ -65,7 +65,6 @@ class Run:
     updated_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
-    job_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from assent.domain.visibility import Visible
+
 Interrupts = dict[str, list[dict[str, Any]]]
 """Task id → the questions that task asks, each `{id, value}` and `response_schema` where it has one."""
 
@@ -96,6 +98,7 @@ class Query:
     descending: bool = True
     limit: int = 10
     offset: int = 0
+    visible: Visible | None = None
 
 
 def resting(*, waits: bool, next: Sequence[str]) -> ThreadStatus:

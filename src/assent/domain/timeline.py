@@ -97,7 +97,13 @@ class ChainCheck:
         elif canonical.digest_text(payload) != event.payload_hash:
             self._broken(event.seq, "its payload was changed after it was written")
         elif event.kind == ERASED:
-            self._erased.extend((first, last) for first, last in json.loads(payload)["seqs"])
+            self._forgive(event, payload)
+
+    def _forgive(self, event: Event, payload: str) -> None:
+        try:
+            self._erased.extend((int(first), int(last)) for first, last in json.loads(payload)["seqs"])
+        except (KeyError, TypeError, ValueError):
+            self._broken(event.seq, "does not say which payloads were erased")
 
     def _broken(self, seq: int, reason: str) -> None:
         self.breaks.append(Break(seq, reason))
@@ -133,5 +139,11 @@ def as_export(event: Event, payload: str | None) -> dict[str, Any]:
 
 
 def from_export(line: dict[str, Any]) -> tuple[Event, str | None]:
+    """One line read back. Raises ValueError or TypeError where it holds anything but what `as_export` writes."""
+    if line.keys() != {*Event.__slots__, "payload"}:
+        raise ValueError("not the fields of an event")
     fields = {name: line[name] for name in Event.__slots__}
+    expected = {"seq": int, "payload": str | None}
+    if not all(isinstance(value, expected.get(name, str)) for name, value in line.items()):
+        raise TypeError("not the types of an event")
     return Event(**{**fields, "at": datetime.fromisoformat(line["at"])}), line["payload"]

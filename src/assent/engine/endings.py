@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from assent.domain.frames import Frame, Stream
 from assent.domain.runs import Outcome, Run, RunStatus
 from assent.domain.threads import ThreadStatus
-from assent.store import answers, checkpoints, deliveries, runs, threads
+from assent.store import answers, checkpoints, deliveries, frames, runs, threads
 from assent.store.checkpoints import Attempt
 from assent.store.transaction import Tx
 
 
-def finish(tx: Tx, run: Run, attempt: Attempt, outcome: Outcome, *, shown: bool) -> None:
-    """Records the outcome if `attempt` still counts, else raises `Fenced` and changes nothing."""
+def finish(
+    tx: Tx, run: Run, attempt: Attempt, outcome: Outcome, *, shown: bool, last: tuple[Stream, Frame] | None = None
+) -> None:
+    """Records the outcome if `attempt` still counts, else raises `Fenced` and changes nothing. `last` is the frame
+    that ends the stream, where followers read it from the table."""
     threads.lock(tx, run.thread_id)
     runs.end(tx, attempt, outcome.status, outcome.error)
+    if last is not None:
+        frames.append(tx, last[0], [last[1]])
     answers.settle(tx, run.id, {question["id"] for question in outcome.pending})
     if outcome.rolled_back:
         checkpoints.remove_of_run(tx, run.thread_id, run.id)

@@ -31,6 +31,15 @@ log = logging.getLogger(__name__)
 __all__ = ["GraphSpec", "LoadError", "LoadedGraphs", "load_app", "load_auth", "load_graphs", "prepare"]
 
 
+AUTH_PARAMETERS = frozenset(
+    {
+        *("request", "body", "path", "method", "path_params", "query_params", "headers", "authorization"),
+        *("scope", "scopes", "user"),
+    }
+)
+"""What an `@auth.authenticate` handler may ask for, by the names of its parameters."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedGraphs:
     """Each graph of the manifest is in exactly one of the two. An error's `details` is the author's traceback."""
@@ -38,6 +47,7 @@ class LoadedGraphs:
     graphs: Mapping[str, GraphSpec]
     failures: Mapping[str, LoadError]
     memory: MemorySection = field(default_factory=MemorySection)
+    auth: Auth | None = None
 
 
 def prepare(manifest: Manifest) -> None:
@@ -104,7 +114,19 @@ def load_auth(manifest: Manifest) -> Auth | None:
         made = import_object(manifest.auth.source, manifest.roots)
     if not isinstance(made, Auth):
         raise LoadError(f"auth.path: {manifest.auth.source.text} is a {type(made).__name__}", hint="auth = Auth()")
+    _check_authenticate(made._authenticate_handler, manifest.auth.source.text)
     return made
+
+
+def _check_authenticate(handler: Any, source: str) -> None:
+    if handler is None:
+        raise LoadError(f"auth.path: {source} has no @auth.authenticate handler, so nobody could call")
+    for name, parameter in inspect.signature(handler).parameters.items():
+        if name not in AUTH_PARAMETERS and parameter.default is parameter.empty:
+            raise LoadError(
+                f"auth.path: {source}: @auth.authenticate asks for {name!r}, which no request has",
+                hint=f"it can ask for {', '.join(sorted(AUTH_PARAMETERS))}",
+            )
 
 
 def load_app(manifest: Manifest) -> ASGIApp | None:

@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from assent.bus.memory import MemoryBus
 from assent.domain.runs import Cancel, Outcome, Run, RunStatus
 from assent.engine import jsonable, outcomes, states, streaming
+from assent.engine.attempts import patiently, to_the_end
 from assent.engine.endings import finish
 from assent.engine.feed import Feed
 from assent.engine.project import Project, config_for
-from assent.errors import AssentError
-from assent.ports import Store
+from assent.errors import AssentError, Unavailable
+from assent.ports import Bus, Store
 from assent.store import runs
 from assent.store.checkpoints import Attempt, Fenced
 
@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _STRICT_RESUME = "__pregel_strict_resume"
+_MOST_SECONDS_TO_FINISH = 10.0
 
 
 class Runner:
-    def __init__(self, store: Store, project: Project, bus: MemoryBus, *, timeout: timedelta) -> None:
+    def __init__(self, store: Store, project: Project, bus: Bus, *, timeout: timedelta) -> None:
         self._store = store
         self._project = project
         self._bus = bus
@@ -43,34 +44,51 @@ class Runner:
 
     async def execute(self, tenant: str, run: Run) -> None:
         """Runs until the attempt has ended and that is recorded; or hands it back when this process stops."""
-        attempt = Attempt(run.id, run.attempt)
-        feed = Feed(self._bus, self._store, tenant, run)
+        feed = Feed(self._bus, tenant, run)
         try:
             outcome = await self._attempt(tenant, run, feed)
+            await to_the_end(self._record(tenant, run, feed, outcome))
         except Fenced:
             log.warning("attempt was taken over", extra={"run_id": run.id, "attempt": run.attempt})
-            return
-        if outcome is None:
-            await self._store.write(tenant, runs.hand_back, attempt)
-            return
+
+    async def _record(self, tenant: str, run: Run, feed: Feed, outcome: Outcome | None) -> None:
+        attempt = Attempt(run.id, run.attempt)
         await feed.keep()
-        shown = self._bus.is_followed(run.id)
-        await self._store.write(tenant, finish, run, attempt, outcome, shown=shown)
-        feed.end(outcome.result)
+        if outcome is None:
+            return await self._store.write(tenant, runs.hand_back, attempt)
+        last, asked = feed.last(outcome.result), False
+
+        async def try_to_finish() -> None:
+            """After a try whose commit was not answered, being fenced means that it was committed."""
+            nonlocal asked
+            again, asked = asked, True
+            try:
+                shown = self._bus.is_followed(run.id)
+                kept = (feed.stream, last) if self._bus.shared else None
+                await self._store.write(tenant, finish, run, attempt, outcome, shown=shown, last=kept)
+            except Fenced:
+                if not again:
+                    raise
+
+        await patiently(try_to_finish, most_seconds=_MOST_SECONDS_TO_FINISH)
+        await feed.end(last)
 
     async def _attempt(self, tenant: str, run: Run, feed: Feed) -> Outcome | None:
         """How it ended, or None where it was only interrupted by this process stopping."""
+        if run.cancel is not None:  # asked for while nobody was at it
+            return await to_the_end(self._stopped(tenant, run))
         try:
             async with asyncio.timeout(self._timeout):
                 return await self._stream(tenant, run, feed)
         except asyncio.CancelledError:
-            return await self._stopped(tenant, run)
-        except Fenced:
+            return await to_the_end(self._stopped(tenant, run))
+        except (Fenced, Unavailable):
             raise
         except TimeoutError:
-            return await self._failed(tenant, run, feed, RunStatus.TIMEOUT, TimeoutError("the run took too long"))
+            timeout = TimeoutError("the run took too long")
+            return await to_the_end(self._failed(tenant, run, feed, RunStatus.TIMEOUT, timeout))
         except Exception as error:  # noqa: BLE001 - whatever the author's graph raises is the run's error
-            return await self._failed(tenant, run, feed, RunStatus.ERROR, error)
+            return await to_the_end(self._failed(tenant, run, feed, RunStatus.ERROR, error))
 
     async def _stream(self, tenant: str, run: Run, feed: Feed) -> Outcome:
         await feed.send("metadata", {"run_id": run.id, "attempt": run.attempt})
@@ -105,6 +123,8 @@ class Runner:
         await feed.send("error", shown)
         try:
             return outcomes.of_state(await self._snapshot(tenant, run), status, shown)
+        except Unavailable:
+            raise
         except AssentError:  # the graph itself cannot be opened: there is no state to show
             return Outcome(status, error=shown)
 

@@ -1,13 +1,14 @@
 """Settles who is calling before any route runs. Everything is refused unless a path is named as public below.
 
-Order: an API key (`x-api-key` or bearer), the session cookie, then, in `dev` and `demo` only, the keyless caller on
-loopback, who is the principal `local-agent` and can never decide.
+Order: an API key of ours (`x-api-key` or bearer), the session cookie, then, in `dev` and `demo` only, the keyless
+caller on loopback, who is the principal `local-agent` and can never decide. A project with an auth file has no keyless
+callers: whoever comes without a credential of ours is sent to its handler. `x-auth-scheme: langsmith` opens nothing.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 from fastapi import Depends, Request
@@ -23,6 +24,9 @@ from assent.http.origins import is_local, is_loopback_origin, require_same_origi
 from assent.services.access import Access, is_key
 from assent.settings import Mode, Settings
 
+if TYPE_CHECKING:
+    from assent.services.custom_auth import CustomAuth
+
 SESSION_COOKIE = "assent_session"
 
 _PUBLIC = re.compile(r"/(ok|info|login|logout|static/.*|api/session|docs|openapi\.json|favicon\.ico)?")
@@ -37,10 +41,11 @@ def is_public(path: str) -> bool:
 
 
 class Authentication:
-    def __init__(self, app: ASGIApp, access: Access, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, access: Access, settings: Settings, custom_auth: CustomAuth | None = None) -> None:
         self.app = app
         self._access = access
         self._settings = settings
+        self._custom_auth = custom_auth
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -48,10 +53,20 @@ class Authentication:
         connection = HTTPConnection(scope)
         try:
             if not is_public(scope["path"]):
-                scope.setdefault("state", {})["principal"] = await self._principal(connection)
+                principal, receive = await self._identify(connection, receive)
+                scope.setdefault("state", {})["principal"] = principal
         except AssentError as error:
             return await _refuse(connection, error)(scope, receive, send)
         await self.app(scope, receive, send)
+
+    async def _identify(self, connection: HTTPConnection, receive: Receive) -> tuple[Principal, Receive]:
+        """Who calls, and where the request is to be read from now on."""
+        if self._custom_auth is None or _PAGES.fullmatch(connection.scope["path"]) or _is_ours(connection):
+            return await self._principal(connection), receive
+        from assent.http.custom_auth import Replay, principal
+
+        replay = Replay(receive)
+        return await principal(self._custom_auth, connection, replay), replay.read_again
 
     async def _principal(self, connection: HTTPConnection) -> Principal:
         key = _key(connection.headers)
@@ -72,6 +87,13 @@ class Authentication:
 
     def _is_known_page(self, origin: str | None) -> bool:
         return origin is None or origin in self._settings.cors_origins or is_loopback_origin(origin)
+
+
+def _is_ours(connection: HTTPConnection) -> bool:
+    """Whether the request carries a credential of ours: a key, or a session and no other key."""
+    key = _key(connection.headers)
+    other = key is not None or "authorization" in connection.headers
+    return is_key(key) if key else SESSION_COOKIE in connection.cookies and not other
 
 
 def _key(headers: Headers) -> str | None:

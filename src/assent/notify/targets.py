@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import httpx
 
@@ -24,14 +24,15 @@ _HINT = "the operator can name the network or the host in outbound_allow"
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    allowed: Allowed = Allowed()
+    allowed: Allowed = field(default_factory=Allowed)
 
     def check_url(self, url: str | httpx.URL) -> httpx.URL:
         """The URL, read by the same code that will call it, or `TargetRefused`. Asks no name server."""
         found = _read(url)
-        address = _THIS_MACHINE if is_loopback_name(found.host) else literal(found.host)
+        host = _host(found)
+        address = _THIS_MACHINE if is_loopback_name(host) else literal(host)
         if address is not None:
-            self.check_addresses(found.host, [address])
+            self.check_addresses(host, [address])
         return found
 
     def check_addresses(self, host: str, addresses: Sequence[Address]) -> None:
@@ -46,7 +47,7 @@ class Targets:
 def _read(url: str | httpx.URL) -> httpx.URL:
     try:
         found = httpx.URL(url)
-        scheme, host, port = found.scheme, found.host, found.port
+        scheme, host, port = found.scheme, _host(found), found.port
     except (httpx.InvalidURL, UnicodeError) as error:
         raise TargetRefused(f"not a URL: {error}") from None
     if scheme not in ("http", "https"):
@@ -58,3 +59,8 @@ def _read(url: str | httpx.URL) -> httpx.URL:
     if found.userinfo:
         raise TargetRefused("a URL with a user name or password is not called")
     return found
+
+
+def _host(url: httpx.URL) -> str:
+    """The name as it is looked up: ASCII, whatever letters it was written in."""
+    return url.raw_host.decode("ascii")

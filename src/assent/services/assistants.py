@@ -9,17 +9,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from assent.domain.access import Principal, Scope
 from assent.domain.assistants import Assistant, AssistantVersion, Change, Query, make, restore, revise
 from assent.domain.ids import as_uuid, new_id
+from assent.domain.threads import Query as ThreadQuery
+from assent.domain.visibility import Visible, shows
 from assent.engine import schemas
 from assent.engine.graphs import GraphSpec
 from assent.errors import AlreadyExists, Invalid, NotFound
-from assent.ports import Store
+from assent.ports import Authorizer, Store
+from assent.services.assistant_access import AssistantAccess
 from assent.services.own_assistants import OwnAssistants
-from assent.store import assistants, runs, threads
+from assent.store import assistants, runs, thread_search, threads
 from assent.store.assistants import SortBy
 from assent.store.transaction import Tx
 
@@ -33,8 +37,9 @@ _READ = (Scope.RUNS_WRITE, Scope.ITEMS_READ)
 
 
 class Assistants:
-    def __init__(self, store: Store, graphs: Mapping[str, GraphSpec]) -> None:
+    def __init__(self, store: Store, graphs: Mapping[str, GraphSpec], authorizer: Authorizer | None = None) -> None:
         self._store = store
+        self._may = AssistantAccess(authorizer)
         self._graphs = graphs
         self._own = OwnAssistants(store, graphs)
 
@@ -50,8 +55,9 @@ class Assistants:
         caller.require(Scope.RUNS_WRITE)
         new = new_id() if assistant_id is None else _uuid(assistant_id)
         self._require_graph(graph_id)
+        visible, wanted = await self._may.create(caller, new, replace(wanted, graph_id=graph_id), if_exists)
         await self._own.ensure(caller.tenant)
-        return await self._store.write(caller.tenant, _create, new, graph_id, wanted, if_exists)
+        return await self._store.write(caller.tenant, _create, new, graph_id, wanted, if_exists, visible)
 
     async def search(
         self,
@@ -64,7 +70,7 @@ class Assistants:
         offset: int = 0,
     ) -> tuple[list[Assistant], int]:
         """One page, and how many there are in all."""
-        await self._before_listing(caller, query)
+        query = await self._before_listing(caller, query, limit=limit, offset=offset)
         return await self._store.read(
             caller.tenant,
             assistants.search,
@@ -77,26 +83,30 @@ class Assistants:
         )
 
     async def count(self, caller: Principal, query: Query) -> int:
-        await self._before_listing(caller, query)
+        query = await self._before_listing(caller, query)
         return await self._store.read(caller.tenant, assistants.count, query, list(self._graphs))
 
     async def get(self, caller: Principal, assistant_id: str) -> Assistant:
         caller.require_any(*_READ)
-        return await self._get(caller.tenant, _uuid(assistant_id))
+        return await self._get(caller, _uuid(assistant_id))
 
     async def change(self, caller: Principal, assistant_id: str, change: Change) -> Assistant:
         """Makes the next version, which is in force at once."""
         caller.require(Scope.RUNS_WRITE)
         if change.graph_id is not None:
             self._require_graph(change.graph_id)
+        known = _uuid(assistant_id)
+        visible, change = await self._may.update(caller, known, change)
         await self._own.ensure(caller.tenant)
-        return await self._store.write(caller.tenant, self._change, _uuid(assistant_id), change)
+        return await self._store.write(caller.tenant, self._change, known, change, visible)
 
     async def set_latest(self, caller: Principal, assistant_id: str, version: int) -> Assistant:
         """Puts an earlier version in force again, or a later one."""
         caller.require(Scope.RUNS_WRITE)
+        known = _uuid(assistant_id)
+        visible = await self._may.set_latest(caller, known, version)
         await self._own.ensure(caller.tenant)
-        return await self._store.write(caller.tenant, self._set_latest, _uuid(assistant_id), version)
+        return await self._store.write(caller.tenant, self._set_latest, known, version, visible)
 
     async def versions(
         self,
@@ -108,9 +118,11 @@ class Assistants:
         offset: int = 0,
     ) -> list[AssistantVersion]:
         caller.require_any(*_READ)
+        known = _uuid(assistant_id)
+        visible = await self._may.read(caller, known)
         await self._own.ensure(caller.tenant)
         found = await self._store.read(
-            caller.tenant, assistants.versions, _uuid(assistant_id), metadata=metadata or {}, limit=limit, offset=offset
+            caller.tenant, _versions, known, visible, metadata=metadata or {}, limit=limit, offset=offset
         )
         if not found:
             raise _unknown(assistant_id)
@@ -120,24 +132,29 @@ class Assistants:
         """With its versions and, where asked for, its threads: those go first, so that a second try finds the rest."""
         caller.require(Scope.RUNS_WRITE)
         known = _uuid(assistant_id)
+        visible = await self._may.delete(caller, known)
         await self._own.ensure(caller.tenant)
-        while delete_threads and await self._delete_some_threads(caller.tenant, known):
-            pass
-        await self._store.write(caller.tenant, _delete, known)
+        if delete_threads:
+            theirs = await self._may.delete_threads(caller, known)
+            while await self._delete_some_threads(caller.tenant, known, visible, theirs):
+                pass
+        await self._store.write(caller.tenant, _delete, known, visible)
 
-    async def _delete_some_threads(self, tenant: str, assistant_id: str) -> bool:
+    async def _delete_some_threads(
+        self, tenant: str, assistant_id: str, visible: Visible | None, theirs: Visible | None
+    ) -> bool:
         """Not all at once, so that no other write has to wait long."""
-        deleted, running = await self._store.write(tenant, _delete_threads, assistant_id)
+        deleted, running = await self._store.write(tenant, _delete_threads, assistant_id, visible, theirs)
         if self._store.queue is not None:
             for run_id in running:
-                self._store.queue.cancel(tenant, run_id)
+                await self._store.queue.cancel(tenant, run_id)
         return deleted > 0
 
     # What the graph behind an assistant looks like
 
     async def drawing(self, caller: Principal, name_or_id: str, *, xray: bool | int = False) -> dict[str, Any]:
         caller.require_any(*_READ)
-        assistant = await self._get(caller.tenant, self._own.ids.get(name_or_id) or _uuid(name_or_id))
+        assistant = await self._get(caller, self._own.ids.get(name_or_id) or _uuid(name_or_id))
         async with self._opened(assistant) as graph:
             return await asyncio.to_thread(schemas.drawing, graph, xray=xray)
 
@@ -161,7 +178,10 @@ class Assistants:
         found = await self._store.read(caller.tenant, assistants.get, self._id_of(name_or_id))
         if self._missing(name_or_id, found):
             return await self._store.write(caller.tenant, self._own.write, name_or_id)
-        return self._runnable(found)
+        runnable = self._runnable(found)
+        if runnable.is_graphs_own:  # everyone's
+            return runnable
+        return self._runnable(runnable if shows(await self._may.read(caller, runnable.id), runnable.metadata) else None)
 
     def resolve_in(self, tx: Tx, name_or_id: str) -> Assistant:
         """The same inside a write of another service, where it costs no read of its own."""
@@ -170,8 +190,8 @@ class Assistants:
 
     # Inside a transaction
 
-    def _change(self, tx: Tx, assistant_id: str, change: Change) -> Assistant:
-        present = _locked(tx, assistant_id)
+    def _change(self, tx: Tx, assistant_id: str, change: Change, visible: Visible | None) -> Assistant:
+        present = _locked(tx, assistant_id, visible)
         version = assistants.newest_version(tx, assistant_id) + 1
         changed = revise(present, change, version=version, now=tx.now())
         self._require_graph(changed.graph_id)
@@ -179,8 +199,8 @@ class Assistants:
         assistants.add_version(tx, changed)
         return changed
 
-    def _set_latest(self, tx: Tx, assistant_id: str, number: int) -> Assistant:
-        present = _locked(tx, assistant_id)
+    def _set_latest(self, tx: Tx, assistant_id: str, number: int, visible: Visible | None) -> Assistant:
+        present = _locked(tx, assistant_id, visible)
         version = assistants.version(tx, assistant_id, number)
         if version is None:
             raise NotFound(f"Version {number} not found for assistant {assistant_id}")
@@ -191,16 +211,18 @@ class Assistants:
 
     # What is there and what is not
 
-    async def _before_listing(self, caller: Principal, query: Query) -> None:
+    async def _before_listing(self, caller: Principal, query: Query, **page: int) -> Query:
         caller.require_any(*_READ)
         if query.graph_id is not None:
             self._require_graph(query.graph_id)
         await self._own.ensure(caller.tenant)
+        return await self._may.search(caller, query, **page)
 
-    async def _get(self, tenant: str, assistant_id: str) -> Assistant:
-        await self._own.ensure(tenant)
-        found = await self._store.read(tenant, assistants.get, assistant_id)
-        if found is None or found.graph_id not in self._graphs:
+    async def _get(self, caller: Principal, assistant_id: str) -> Assistant:
+        visible = await self._may.read(caller, assistant_id)
+        await self._own.ensure(caller.tenant)
+        found = await self._store.read(caller.tenant, assistants.get, assistant_id)
+        if found is None or found.graph_id not in self._graphs or not shows(visible, found.metadata):
             raise NotFound("Not Found", hint=f"there is no assistant {assistant_id}, or its graph is not loaded")
         return found
 
@@ -232,33 +254,44 @@ class Assistants:
             raise NotFound(f"Graph '{graph_id}' not found. Expected one of: {sorted(self._graphs)}")
 
 
-def _create(tx: Tx, assistant_id: str, graph_id: str, wanted: Change, if_exists: IfExists) -> Assistant:
+def _create(
+    tx: Tx, assistant_id: str, graph_id: str, wanted: Change, if_exists: IfExists, visible: Visible | None
+) -> Assistant:
     made = make(assistant_id, graph_id, wanted, tx.now())
     if assistants.insert(tx, made):
         return made
-    if if_exists == "raise":
+    present = assistants.lock(tx, assistant_id)
+    if if_exists == "raise" or present is None or not shows(visible, present.metadata):
         raise AlreadyExists(f"Assistant {assistant_id} already exists")
-    return _locked(tx, assistant_id)
+    return present
 
 
-def _delete_threads(tx: Tx, assistant_id: str) -> tuple[int, list[str]]:
-    """How many threads went, and which runs of theirs may still be executed somewhere."""
-    _locked(tx, assistant_id)
-    found = assistants.thread_ids(tx, assistant_id, limit=_THREADS_AT_ONCE)
+def _versions(tx: Tx, /, assistant_id: str, visible: Visible | None, **page: Any) -> list[AssistantVersion]:
+    present = assistants.get(tx, assistant_id)
+    return assistants.versions(tx, assistant_id, **page) if present and shows(visible, present.metadata) else []
+
+
+def _delete_threads(
+    tx: Tx, assistant_id: str, visible: Visible | None, theirs: Visible | None
+) -> tuple[int, list[str]]:
+    """How many of the caller's threads went, and which runs of them may still be executed somewhere."""
+    _locked(tx, assistant_id, visible)
+    query = ThreadQuery(metadata={"assistant_id": assistant_id}, visible=theirs, limit=_THREADS_AT_ONCE)
+    found = [thread.id for thread in thread_search.search(tx, query, values=False)[0]]
     running = [run.id for thread_id in found for run in runs.active(tx, thread_id)]
     for thread_id in found:
         threads.remove(tx, thread_id)
     return len(found), running
 
 
-def _delete(tx: Tx, assistant_id: str) -> None:
-    _locked(tx, assistant_id)
+def _delete(tx: Tx, assistant_id: str, visible: Visible | None) -> None:
+    _locked(tx, assistant_id, visible)
     assistants.remove(tx, assistant_id)
 
 
-def _locked(tx: Tx, assistant_id: str) -> Assistant:
+def _locked(tx: Tx, assistant_id: str, visible: Visible | None) -> Assistant:
     found = assistants.lock(tx, assistant_id)
-    if found is None:
+    if found is None or not shows(visible, found.metadata):
         raise _unknown(assistant_id)
     return found
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from assent.domain import canonical
 from assent.domain.access import Principal, Scope
 from assent.domain.timeline import Break, ChainCheck, Event, Head, as_export, from_export
-from assent.errors import Invalid
+from assent.errors import AuditBroken, Invalid
 from assent.ports import Store
 from assent.store import events
 from assent.store.events import Entry
@@ -52,10 +53,14 @@ class Audit:
         """Walks the caller's whole chain; `anchor` is a head exported earlier that it must still contain."""
         caller.require(Scope.AUDIT_READ)
         check, stored = ChainCheck(anchor), None
-        async for chunk, head in self._chain(caller.tenant):
-            stored = head
-            for event, payload in chunk:
-                check.feed(event, payload)
+        try:
+            async for chunk, head in self._chain(caller.tenant):
+                stored = head
+                for event, payload in chunk:
+                    check.feed(event, payload)
+        except AuditBroken as unreadable:
+            broken = Break(check.head.seq + 1, f"this row or a later one cannot be read: {unreadable.message}")
+            return Verdict(caller.tenant, check.head, [*check.breaks, broken])
         return Verdict(caller.tenant, check.head, check.finish(stored))
 
     async def export(self, caller: Principal) -> AsyncIterator[str]:
@@ -93,26 +98,40 @@ class Audit:
 
 def verify_export(lines: Iterable[str], anchor: Head | None = None) -> Verdict:
     """Checks an exported chain offline; `anchor` is a head exported earlier that it must still contain."""
-    check, head, tenant = ChainCheck(anchor), None, ""
+    check, tenants, end = ChainCheck(anchor), set[str](), None
     for number, line in enumerate(lines, 1):
+        if end is not None:
+            raise Invalid(f"line {number} of the export comes after its head")
         record = _parse(line, number)
         if "head" in record:
-            head, tenant = Head(record["head"]["seq"], record["head"]["hash"]), record["head"]["tenant"]
+            end = _head(record, number)
         else:
-            check.feed(*_entry(record, number))
-    if head is None:
+            event, payload = _entry(record, number)
+            check.feed(event, payload)
+            tenants.add(event.tenant)
+    if end is None:
         raise Invalid("the export has no head: it is cut off, or not an export")
+    tenant, head = end
+    if tenants - {tenant}:
+        raise Invalid(f"the export is {tenant}'s by its head and {', '.join(sorted(tenants))}'s by its events")
     return Verdict(tenant, check.head, check.finish(head))
 
 
 def _parse(line: str, number: int) -> dict[str, Any]:
     try:
-        record = json.loads(line)
-    except ValueError:
+        record = canonical.parse(line)
+    except canonical.JsonError:
         record = None
     if not isinstance(record, dict):
         raise Invalid(f"line {number} of the export is not a JSON object")
     return record
+
+
+def _head(record: dict[str, Any], number: int) -> tuple[str, Head]:
+    match record:
+        case {"head": {"tenant": str(tenant), "seq": int(seq), "hash": str(digest), **others}} if not others:
+            return tenant, Head(seq, digest)
+    raise Invalid(f"line {number} of the export is not a head")
 
 
 def _entry(record: dict[str, Any], number: int) -> tuple[Event, str | None]:

@@ -6,26 +6,40 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from assent.bus.memory import MemoryBus, Subscription
 from assent.domain.access import Principal, Scope
-from assent.domain.frames import Frame
+from assent.domain.frames import Frame, thread_topic
 from assent.domain.ids import new_id
 from assent.domain.runs import Cancel, Run, RunStatus, Strategy
 from assent.domain.threads import ThreadStatus
-from assent.errors import BadRequest, Conflict, NotFound
-from assent.ports import Store
+from assent.domain.visibility import Visible, shows
+from assent.errors import BadRequest, Conflict, HandlerRefused, NotFound
+from assent.notify.targets import Targets
+from assent.ports import Authorizer, Bus, Store, Subscription
 from assent.services.assistants import Assistants
+from assent.services.authorization import no_thread, on_thread
 from assent.services.starting import RunRequest, start
+from assent.services.thread_access import ThreadAccess
 from assent.store import checkpoints, frames, runs, threads
 from assent.store.transaction import Tx
 
 
 class Runs:
-    def __init__(self, store: Store, bus: MemoryBus, assistants: Assistants, *, default_strategy: Strategy) -> None:
+    def __init__(
+        self,
+        store: Store,
+        bus: Bus,
+        assistants: Assistants,
+        *,
+        default_strategy: Strategy,
+        targets: Targets | None = None,
+        authorizer: Authorizer | None = None,
+    ) -> None:
         self._store = store
+        self._may = ThreadAccess(authorizer)
         self._bus = bus
         self._assistants = assistants
         self._default_strategy = default_strategy
+        self._targets = targets or Targets()
 
     async def create(
         self, caller: Principal, thread_id: str | None, request: RunRequest, *, run_id: str | None = None
@@ -34,41 +48,51 @@ class Runs:
         caller.require(Scope.RUNS_WRITE)
         if thread_id is None and request.answers:
             raise BadRequest("You must provide a thread_id when resuming.")
+        if request.webhook is not None:
+            self._targets.check_url(request.webhook)
         assistant = await self._assistants.resolve(caller, request.assistant_id)
-        strategy = request.multitask_strategy or self._default_strategy
+        strategy, new = request.multitask_strategy or self._default_strategy, run_id or new_id()
+        visible, request = await self._may.create_run(caller, thread_id, new, request, strategy)
         run, stopped = await self._store.write(
-            caller.tenant, start, caller, assistant, request, strategy, thread_id, run_id or new_id()
+            caller.tenant, start, caller, assistant, request, strategy, thread_id, new, visible
         )
-        self._stop(caller.tenant, stopped)
+        await self._stop(caller.tenant, stopped)
         return run
 
     async def get(self, caller: Principal, thread_id: str, run_id: str) -> Run:
         _require_reader(caller)
-        return await self._store.read(caller.tenant, _get, thread_id, run_id)
+        visible = await self._may.read(caller, thread_id, run_id)
+        return await self._store.read(caller.tenant, on_thread(visible, _get), thread_id, run_id)
 
     async def find(self, caller: Principal, run_id: str) -> Run:
         """A run by its id alone, for runs whose thread the caller never named."""
         _require_reader(caller)
         run = await self._store.read(caller.tenant, runs.get, run_id)
+        missing = NotFound(f"Run with ID {run_id} not found")
         if run is None:
-            raise NotFound(f"Run with ID {run_id} not found")
-        return run
+            raise missing
+        try:
+            return await self.get(caller, run.thread_id, run_id)
+        except NotFound:  # which names the thread
+            raise missing from None
 
     async def of_thread(
         self, caller: Principal, thread_id: str, *, status: str | None = None, limit: int = 10, offset: int = 0
     ) -> list[Run]:
         _require_reader(caller)
-        return await self._store.read(caller.tenant, _list, thread_id, status=status, limit=limit, offset=offset)
+        runs_of = on_thread(await self._may.list_runs(caller, thread_id), _list)
+        return await self._store.read(caller.tenant, runs_of, thread_id, status=status, limit=limit, offset=offset)
 
     async def cancel(self, caller: Principal, thread_id: str, run_id: str, how: Cancel) -> Run:
         caller.require(Scope.RUNS_WRITE)
-        run, stopped = await self._store.write(caller.tenant, _cancel, thread_id, run_id, how)
-        self._stop(caller.tenant, stopped)
+        visible = await self._may.cancel(caller, how, thread_id, [run_id])
+        run, stopped = await self._store.write(caller.tenant, on_thread(visible, _cancel), thread_id, run_id, how)
+        await self._stop(caller.tenant, stopped)
         return run
 
     async def cancel_if_active(self, caller: Principal, thread_id: str, run_id: str) -> None:
-        """For clients that are gone: a run that has ended meanwhile is fine."""
-        with suppress(NotFound):
+        """For clients that are gone: a run that has ended meanwhile is fine, and nobody is there to be refused."""
+        with suppress(NotFound, HandlerRefused):
             await self.cancel(caller, thread_id, run_id, Cancel.INTERRUPT)
 
     async def cancel_many(
@@ -81,39 +105,42 @@ class Runs:
         statuses: Sequence[RunStatus],
     ) -> int:
         caller.require(Scope.RUNS_WRITE)
+        visible = await self._may.cancel(caller, how, thread_id, run_ids, ",".join(statuses) or None)
         stopped, count = await self._store.write(
-            caller.tenant, _cancel_many, how, thread_id, tuple(run_ids), tuple(statuses)
+            caller.tenant, _cancel_many, how, thread_id, tuple(run_ids), tuple(statuses), visible
         )
-        self._stop(caller.tenant, stopped)
+        await self._stop(caller.tenant, stopped)
         return count
 
     async def delete(self, caller: Principal, thread_id: str, run_id: str) -> None:
         """Removes a run with its checkpoints; one that is under way is stopped first, leaving no trace."""
         caller.require(Scope.RUNS_WRITE)
-        stopped = await self._store.write(caller.tenant, _delete, thread_id, run_id)
-        self._stop(caller.tenant, stopped)
+        visible = await self._may.delete(caller, thread_id, run_id)
+        stopped = await self._store.write(caller.tenant, on_thread(visible, _delete), thread_id, run_id)
+        await self._stop(caller.tenant, stopped)
 
-    def follow(self, run_id: str, *, unkept: bool = False) -> Subscription:
-        """Live frames from now on. Follow before creating, and nothing is missed."""
-        return self._bus.follow(run_id, unkept=unkept)
+    def follow(self, run_id: str, *, after: int | None = 0) -> Subscription:
+        """Live frames numbered above `after`; None: only from now on. Follow before creating, and nothing is missed."""
+        return self._bus.follow(run_id, after=after)
 
     async def follow_thread(self, caller: Principal, thread_id: str) -> Subscription:
         _require_reader(caller)
-        if await self._store.read(caller.tenant, threads.get, thread_id) is None:
-            raise NotFound(f"Thread with ID {thread_id} not found")
-        return self._bus.follow(f"thread:{thread_id}")
+        visible = await self._may.read(caller, thread_id)
+        if await self._store.read(caller.tenant, on_thread(visible, threads.get), thread_id) is None:
+            raise no_thread(thread_id)
+        return self._bus.follow(thread_topic(caller.tenant, thread_id), after=None)
 
     async def kept_frames(self, caller: Principal, run: Run, *, after: int) -> list[Frame]:
-        return await self._store.read(caller.tenant, frames.after, run, after)
+        return await self._store.read(caller.tenant, frames.after, run.id, after)
 
     async def result(self, caller: Principal, thread_id: str, run_id: str) -> Any:
         """What a finished run left, as its thread's row tells it."""
         return await self._store.write(caller.tenant, _result, thread_id, run_id)
 
-    def _stop(self, tenant: str, stopped: Sequence[Run]) -> None:
+    async def _stop(self, tenant: str, stopped: Sequence[Run]) -> None:
         if self._store.queue is not None:
             for run in stopped:
-                self._store.queue.cancel(tenant, run.id)
+                await self._store.queue.cancel(tenant, run.id)
 
 
 def _require_reader(caller: Principal) -> None:
@@ -146,14 +173,24 @@ def _cancel(tx: Tx, thread_id: str, run_id: str, how: Cancel) -> tuple[Run, list
 
 
 def _cancel_many(
-    tx: Tx, how: Cancel, thread_id: str | None, run_ids: Sequence[str], statuses: Sequence[RunStatus]
+    tx: Tx,
+    how: Cancel,
+    thread_id: str | None,
+    run_ids: Sequence[str],
+    statuses: Sequence[RunStatus],
+    visible: Visible | None,
 ) -> tuple[list[Run], int]:
     found = [_get(tx, thread_id, run_id) for run_id in run_ids] if thread_id else runs.of_status(tx, statuses)
-    wanted = [run for run in found if run.status.active]
+    wanted = [run for run in found if run.status.active and _is_visible(tx, run, visible)]
     if not wanted:
         raise NotFound("No runs found to cancel.")
     stopped = [run for one in wanted for run in _cancel(tx, one.thread_id, one.id, how)[1]]
     return stopped, len(wanted)
+
+
+def _is_visible(tx: Tx, run: Run, visible: Visible | None) -> bool:
+    thread = threads.get(tx, run.thread_id) if visible is not None else None
+    return visible is None or (thread is not None and shows(visible, thread.metadata))
 
 
 def _delete(tx: Tx, thread_id: str, run_id: str) -> list[Run]:

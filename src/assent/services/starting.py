@@ -12,6 +12,7 @@ from assent.domain.configs import clean_metadata, merge
 from assent.domain.ids import new_id
 from assent.domain.runs import Admission, Run, Strategy, admit
 from assent.domain.threads import Thread, ThreadStatus
+from assent.domain.visibility import Visible, shows
 from assent.errors import NotFound
 from assent.services.answering import keyed_answers, record_answers
 from assent.store import checkpoints, runs, threads
@@ -60,9 +61,10 @@ def start(
     strategy: Strategy,
     thread_id: str | None,
     run_id: str,
+    visible: Visible | None = None,
 ) -> tuple[Run, list[Run]]:
     """The new run, and those being executed that have to stop for it."""
-    thread = _thread_for(tx, assistant, request, thread_id)
+    thread = _thread_for(tx, assistant, request, thread_id, visible)
     request = _resumed_from_outside(tx, thread, request)
     command = keyed_answers(tx, thread, request.command) if request.answers else request.command
     admission = _admission(tx, thread, request, strategy)
@@ -93,14 +95,16 @@ def start(
     return run, stopped
 
 
-def _thread_for(tx: Tx, assistant: Assistant, request: RunRequest, thread_id: str | None) -> Thread:
+def _thread_for(
+    tx: Tx, assistant: Assistant, request: RunRequest, thread_id: str | None, visible: Visible | None
+) -> Thread:
     """The thread, locked; made where the caller allows it. The first run stamps its graph and assistant on it."""
     stamp = {"graph_id": assistant.graph_id, "assistant_id": assistant.id}
     if thread_id is None or (request.create_thread and threads.get(tx, thread_id) is None):
-        thread_id = thread_id or new_id()
+        thread_id, visible = thread_id or new_id(), None  # what they make themselves is there for them
         threads.insert(tx, thread_id, {**clean_metadata(request.metadata), **stamp})
     thread = threads.lock(tx, thread_id)
-    if thread is None:
+    if thread is None or not shows(visible, thread.metadata):
         raise NotFound(NO_THREAD)
     if any(thread.metadata.get(name) != value for name, value in stamp.items()):
         threads.set_metadata(tx, thread_id, {**thread.metadata, **stamp})
@@ -193,6 +197,8 @@ def _identity(caller: Principal) -> dict[str, Any]:
     """Who started the run, where graphs on LangGraph's own server look for it."""
     permissions = sorted(caller.scopes)
     user = {"identity": caller.id, "display_name": caller.name, "is_authenticated": True, "permissions": permissions}
+    if caller.user is not None:
+        user, permissions = dict(caller.user), caller.user["permissions"]
     return {
         "user_id": caller.id,
         "langgraph_auth_user": user,

@@ -17,6 +17,8 @@ from assent.engine import outcomes, states
 from assent.engine.histories import Address, Edit, Histories, Update
 from assent.errors import BadRequest, Conflict, NotFound, ThreadBusy
 from assent.ports import Store
+from assent.services.authorization import on_thread
+from assent.services.thread_access import ThreadAccess
 from assent.store import checkpoints, runs, threads
 from assent.store.containment import check_filter
 from assent.store.transaction import Tx
@@ -34,10 +36,13 @@ _COPY = "__copy__"
 
 
 class ThreadStates:
-    def __init__(self, store: Store, histories: Histories, on_state: OnState | None = None) -> None:
+    def __init__(
+        self, store: Store, histories: Histories, on_state: OnState | None = None, may: ThreadAccess | None = None
+    ) -> None:
         self._store = store
         self._histories = histories
         self._on_state = on_state
+        self._may = may or ThreadAccess()
 
     async def read(
         self,
@@ -51,7 +56,8 @@ class ThreadStates:
         """The latest state or the one at a checkpoint. A thread that never ran, or not there, has an empty one."""
         caller.require_any(*_READ)
         pick = states.selection(select)
-        thread = await self._store.read(caller.tenant, found, thread_id)
+        visible = await self._may.read(caller, thread_id)
+        thread = await self._store.read(caller.tenant, on_thread(visible, found), thread_id)
         if thread.graph_id is None:
             return pick(states.EMPTY)
         snapshot = await self._histories.state(caller.tenant, thread.graph_id, thread_id, at=at, subgraphs=subgraphs)
@@ -73,7 +79,8 @@ class ThreadStates:
         caller.require_any(*_READ)
         check_filter(metadata or {})
         pick = states.selection(select)
-        thread = await self._store.read(caller.tenant, found, thread_id)
+        visible = await self._may.read(caller, thread_id)
+        thread = await self._store.read(caller.tenant, on_thread(visible, found), thread_id)
         if thread.graph_id is None:
             return []
         past = await self._histories.past(
@@ -86,7 +93,7 @@ class ThreadStates:
         """Changes the state as if a node had; `values=None, as_node="__end__"` ends the thread. Returns the new
         checkpoint's address. Refused while something runs."""
         caller.require(Scope.RUNS_WRITE)
-        edit = await self._edit(caller.tenant, thread_id, update, at)
+        edit = await self._edit(caller, thread_id, update, at)
         return edit.checkpoint
 
     async def repair(self, caller: Principal, thread_id: str) -> Json:
@@ -96,7 +103,7 @@ class ThreadStates:
         under a new id. Returns the new checkpoint's address.
         """
         caller.require(Scope.RUNS_WRITE)
-        edit = await self._edit(caller.tenant, thread_id, Update(as_node=_COPY), None, unfinished=True)
+        edit = await self._edit(caller, thread_id, Update(as_node=_COPY), None, unfinished=True)
         return edit.checkpoint
 
     async def outcome(self, tenant: str, graph_id: str, thread_id: str) -> Outcome:
@@ -105,16 +112,17 @@ class ThreadStates:
         return outcomes.of_state(snapshot, RunStatus.SUCCESS)
 
     async def _edit(
-        self, tenant: str, thread_id: str, update: Update, at: Address | None, *, unfinished: bool = False
+        self, caller: Principal, thread_id: str, update: Update, at: Address | None, *, unfinished: bool = False
     ) -> Edit:
+        tenant, (visible, _) = caller.tenant, await self._may.update(caller, thread_id)
         for _ in range(_TRIES):
-            thread = await self._store.read(tenant, _editable, thread_id)
+            thread = await self._store.read(tenant, on_thread(visible, _editable), thread_id)
             edit = await self._histories.edit(
                 tenant, _graph(thread), thread_id, [[update]], at=at, metadata=_stamp(thread)
             )
             if unfinished and not edit.outcome.next:
                 raise Conflict("The thread has come to its end: there is nothing to repair.")
-            if await self._store.write(tenant, _store_edit, thread_id, edit):
+            if await self._store.write(tenant, on_thread(visible, _store_edit), thread_id, edit):
                 await self._tell(tenant, thread_id, edit)
                 return edit
         raise Conflict("The thread's state keeps changing. Try again.")

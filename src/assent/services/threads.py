@@ -10,10 +10,13 @@ from assent.domain.configs import clean_metadata
 from assent.domain.ids import new_id
 from assent.domain.runs import Cancel, RunStatus
 from assent.domain.threads import Lifetime, Query, Thinning, Thread, ThreadStatus
+from assent.domain.visibility import Visible, shows
 from assent.engine.histories import Edit, Histories, Update
 from assent.engine.project import Project
-from assent.errors import AlreadyExists, BadRequest, Conflict
-from assent.ports import Store
+from assent.errors import AlreadyExists, AssentError, BadRequest, Conflict
+from assent.ports import Authorizer, Store
+from assent.services.authorization import on_thread
+from assent.services.thread_access import ThreadAccess
 from assent.services.thread_states import OnState, ThreadStates, found, put_state, refresh
 from assent.store import runs, thread_search, thread_storage, threads
 from assent.store.containment import check_filter
@@ -27,11 +30,19 @@ _EXPIRED_AT_ONCE = 100
 
 
 class Threads:
-    def __init__(self, store: Store, project: Project, *, on_state: OnState | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        project: Project,
+        *,
+        on_state: OnState | None = None,
+        authorizer: Authorizer | None = None,
+    ) -> None:
         """`on_state` is told of every state that was edited, after it was stored."""
         self._store = store
+        self._may = ThreadAccess(authorizer)
         self._histories = Histories(store, project)
-        self.states = ThreadStates(store, self._histories, on_state)
+        self.states = ThreadStates(store, self._histories, on_state, self._may)
 
     async def create(
         self,
@@ -45,13 +56,16 @@ class Threads:
     ) -> Thread:
         """A new thread, with a past where `supersteps` tell one: then its metadata names the graph."""
         caller.require(Scope.RUNS_WRITE)
-        known, kept = thread_id or new_id(), clean_metadata(metadata or {})
+        known = thread_id or new_id()
+        visible, wanted = await self._may.create(caller, known, metadata or {}, if_exists=if_exists)
+        kept = clean_metadata(wanted)
         past = await self._past(caller.tenant, known, kept, supersteps) if supersteps else None
-        return await self._store.write(caller.tenant, _create, known, kept, if_exists, lifetime, past)
+        return await self._store.write(caller.tenant, _create, known, kept, if_exists, lifetime, past, visible)
 
     async def get(self, caller: Principal, thread_id: str) -> Thread:
         caller.require_any(*READ)
-        thread = await self._store.read(caller.tenant, found, thread_id)
+        visible = await self._may.read(caller, thread_id)
+        thread = await self._store.read(caller.tenant, on_thread(visible, found), thread_id)
         await self._note_shown(caller.tenant, [thread])
         return thread
 
@@ -61,6 +75,7 @@ class Threads:
         """One page, and whether there is more. Says what of a thread will be shown: states can be large, and
         questions that are shown can be answered by position."""
         caller.require_any(*READ)
+        query = await self._may.search(caller, query)
         _check(query)
         page, more = await self._store.read(caller.tenant, thread_search.search, query, values=values)
         if interrupts:
@@ -69,6 +84,7 @@ class Threads:
 
     async def count(self, caller: Principal, query: Query) -> int:
         caller.require_any(*READ)
+        query = await self._may.search(caller, query)
         _check(query)
         return await self._store.read(caller.tenant, thread_search.count, query)
 
@@ -83,15 +99,20 @@ class Threads:
     ) -> Thread:
         """Metadata is merged over what is there, key by key. `shown` says whether the caller gets to see the thread."""
         caller.require(Scope.RUNS_WRITE)
-        new = clean_metadata(metadata or {})
-        thread = await self._store.write(caller.tenant, _change, thread_id, new, lifetime)
+        visible, wanted = await self._may.update(caller, thread_id, metadata)
+        change = on_thread(visible, _change)
+        thread = await self._store.write(caller.tenant, change, thread_id, clean_metadata(wanted), lifetime)
         await self._note_shown(caller.tenant, [thread] if shown else [])
         return thread
 
     async def copy(self, caller: Principal, thread_id: str) -> Thread:
         """A thread of its own that stands where this one does: same state, same open questions."""
         caller.require(Scope.RUNS_WRITE)
-        copied, running = await self._store.write(caller.tenant, _copy, thread_id, new_id())
+        new = new_id()
+        visible = await self._may.read(caller, thread_id)
+        _, more = await self._may.create(caller, new, {})
+        copy = on_thread(visible, _copy, missing=_nothing_to_copy)
+        copied, running = await self._store.write(caller.tenant, copy, thread_id, new, clean_metadata(more))
         if not running or copied.graph_id is None:
             return copied
         outcome = await self.states.outcome(caller.tenant, copied.graph_id, copied.id)
@@ -100,22 +121,25 @@ class Threads:
     async def delete(self, caller: Principal, thread_id: str) -> None:
         """With its runs and checkpoints. What runs on it is stopped first."""
         caller.require(Scope.RUNS_WRITE)
-        await self._remove(caller.tenant, thread_id)
+        await self._remove(caller.tenant, thread_id, await self._may.delete(caller, thread_id))
 
     async def prune(self, caller: Principal, thread_ids: Iterable[str], strategy: Thinning) -> int:
         """Removes threads, or what they went through before their latest state. Says how many; unknown ones are
         passed over, and so are those that run where their past is still needed."""
         caller.require(Scope.RUNS_WRITE)
-        known = await self._store.read(caller.tenant, _known, list(dict.fromkeys(thread_ids)))
+        asked = list(dict.fromkeys(thread_ids))
+        visible = await self._may.prune(caller, asked)
+        known = await self._store.read(caller.tenant, _known, asked, visible)
         if strategy is Thinning.KEEP_LATEST:
             return sum([await self._store.write(caller.tenant, _thin_out, thread_id) for thread_id in known])
         for thread_id in known:
-            await self._remove(caller.tenant, thread_id)
+            await self._remove(caller.tenant, thread_id, visible)
         return len(known)
 
     async def storage(self, caller: Principal, thread_id: str) -> dict[str, Size]:
         caller.require_any(*READ)
-        return await self._store.read(caller.tenant, _storage, thread_id)
+        visible = await self._may.read(caller, thread_id)
+        return await self._store.read(caller.tenant, on_thread(visible, _storage), thread_id)
 
     async def delete_expired(self) -> int:
         """Removes the threads of all tenants whose time is over, or their past. For the system itself."""
@@ -132,13 +156,13 @@ class Threads:
             raise BadRequest("supersteps need a graph: name it as metadata.graph_id")
         return await self._histories.edit(tenant, graph_id, thread_id, supersteps, metadata={"graph_id": graph_id})
 
-    async def _remove(self, tenant: str, thread_id: str) -> None:
-        running = await self._store.write(tenant, _remove_or_stop, thread_id)
+    async def _remove(self, tenant: str, thread_id: str, visible: Visible | None) -> None:
+        running = await self._store.write(tenant, on_thread(visible, _remove_or_stop), thread_id)
         if not running:
             return
         if self._store.queue is not None:
             for run_id in running:
-                self._store.queue.cancel(tenant, run_id)
+                await self._store.queue.cancel(tenant, run_id)
         await self._store.write(tenant, threads.remove, thread_id)
 
     async def _note_shown(self, tenant: str, shown: Iterable[Thread]) -> None:
@@ -159,9 +183,10 @@ def _create(
     if_exists: IfExists,
     lifetime: Lifetime | None,
     past: Edit | None,
+    visible: Visible | None,
 ) -> Thread:
     if not threads.insert(tx, thread_id, metadata):
-        if if_exists == "raise":
+        if if_exists == "raise" or not shows(visible, found(tx, thread_id).metadata):
             raise AlreadyExists(f"Thread with ID {thread_id} already exists")
         return _shown(tx, found(tx, thread_id))
     if lifetime is not None:
@@ -180,12 +205,12 @@ def _change(tx: Tx, thread_id: str, metadata: dict[str, Any], lifetime: Lifetime
     return found(tx, thread_id)
 
 
-def _copy(tx: Tx, thread_id: str, copy_id: str) -> tuple[Thread, bool]:
+def _copy(tx: Tx, thread_id: str, copy_id: str, more: dict[str, Any]) -> tuple[Thread, bool]:
     """The copy, and whether the original runs: then its row lags behind what was copied."""
     source = threads.lock(tx, thread_id)
     if source is None:
-        raise Conflict("Conflict", hint=f"there is no thread {thread_id}")
-    threads.insert(tx, copy_id, source.metadata, config=source.config)
+        raise _nothing_to_copy(thread_id)
+    threads.insert(tx, copy_id, {**source.metadata, **more}, config=source.config)
     thread_storage.copy_checkpoints(tx, thread_id, copy_id)
     if source.ttl_minutes is not None:
         threads.set_lifetime(tx, copy_id, Lifetime(source.ttl_minutes, Thinning(source.ttl_strategy or "delete")))
@@ -203,6 +228,10 @@ def _copy(tx: Tx, thread_id: str, copy_id: str) -> tuple[Thread, bool]:
     return _shown(tx, found(tx, copy_id)), running
 
 
+def _nothing_to_copy(thread_id: str) -> AssentError:
+    return Conflict("Conflict", hint=f"there is no thread {thread_id}")
+
+
 def _remove_or_stop(tx: Tx, thread_id: str) -> list[str]:
     """The ids of runs that have to be stopped before the thread can go; none, and it is gone."""
     found(tx, thread_id, lock=True)
@@ -216,8 +245,9 @@ def _remove_or_stop(tx: Tx, thread_id: str) -> list[str]:
     return running
 
 
-def _known(tx: Tx, thread_ids: Sequence[str]) -> list[str]:
-    return [thread_id for thread_id in thread_ids if threads.get(tx, thread_id) is not None]
+def _known(tx: Tx, thread_ids: Sequence[str], visible: Visible | None) -> list[str]:
+    there = [thread for thread_id in thread_ids if (thread := threads.get(tx, thread_id)) is not None]
+    return [thread.id for thread in there if shows(visible, thread.metadata)]
 
 
 def _thin_out(tx: Tx, thread_id: str) -> bool:

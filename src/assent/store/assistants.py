@@ -11,6 +11,7 @@ from assent.domain.assistants import Assistant, AssistantVersion, Query
 from assent.store.containment import contains
 from assent.store.tables import TENANT, assistant_versions, assistants, threads
 from assent.store.transaction import Tx
+from assent.store.visibility import is_visible
 
 SortBy = Literal["assistant_id", "graph_id", "name", "created_at", "updated_at"]
 
@@ -148,6 +149,8 @@ def _wanted(tx: Tx, query: Query, graphs: Collection[str]) -> Select[Any]:
         statement = statement.where(assistants.c.name.icontains(query.name, autoescape=True))
     if query.metadata:
         statement = statement.where(contains(assistants.c.metadata, query.metadata, tx.dialect))
+    if query.visible is not None:
+        statement = statement.where(is_visible(assistants.c.metadata, query.visible, tx.dialect))
     return statement
 
 

@@ -84,7 +84,8 @@ def announce(tx: Tx, run: Run, outcome: Outcome) -> None:
         return
     now = tx.now()
     ended = replace(run, status=outcome.status, error=outcome.error, ended_at=now, updated_at=now)
-    body = webhooks.body(ended, outcome, _pending(tx, run, outcome))
+    thread = threads.get(tx, run.thread_id)
+    body = webhooks.body(ended, outcome, thread.pending if thread else [])
     add(tx, WEBHOOK, subject=f"run:{run.id}", target=run.webhook, body=jsontext.dump(body))
 
 
@@ -174,14 +175,6 @@ def page(
 def prune(tx: Tx, before: datetime) -> int:
     """Removes what was settled before that time. Needs a transaction across tenants."""
     return tx.change(_PRUNE, before=before)
-
-
-def _pending(tx: Tx, run: Run, outcome: Outcome) -> list[dict[str, Any]]:
-    """What the thread waits on: after a run that left no trace, whatever it waited on before."""
-    if not outcome.rolled_back:
-        return outcome.pending
-    thread = threads.get(tx, run.thread_id)
-    return thread.pending if thread else []
 
 
 def _delivery(row: Row[Any]) -> Delivery:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Row, Select, bindparam, delete, select, union, update
+from sqlalchemy.exc import DBAPIError
 
 from assent.domain import canonical
 from assent.domain.access import Principal
 from assent.domain.timeline import ERASED, GENESIS, Event, Head, follow, ranges
+from assent.errors import AuditBroken
+from assent.store import faults
 from assent.store.paging import Keyset, Page
 from assent.store.tables import TENANT, event_heads, event_payloads, events
 from assent.store.transaction import Tx
@@ -37,6 +40,7 @@ _TENANTS = union(select(event_heads.c.tenant_id), select(events.c.tenant_id)).or
 _DELETE_PAYLOAD = delete(event_payloads).where(
     event_payloads.c.tenant_id == TENANT, event_payloads.c.seq == bindparam("gone")
 )
+_TYPES = dict.fromkeys(Event.__slots__[1:], str) | {"seq": int, "at": datetime, "payload": str | None}
 _BY_SEQ = Keyset((events.c.seq,), descending=True)
 
 
@@ -55,12 +59,21 @@ def append(tx: Tx, actor: Principal | str, kind: str, subject: str, payload: dic
 
 def head(tx: Tx) -> Head | None:
     row = tx.first(_HEAD)
+    if row is not None:
+        _require_types(row, {"seq": int, "hash": str})
     return row and Head(row.seq, row.hash)
 
 
 def entries(tx: Tx, *, after: int, limit: int) -> list[Entry]:
-    """The chain in order, oldest first, for checking and exporting."""
-    return [_entry(row) for row in tx.all(_FROM, after=after, limit=limit)]
+    """The chain in order, oldest first, for checking and exporting. AuditBroken where a row holds what no event can:
+    a SQLite column takes any type."""
+    try:
+        rows = tx.all(_FROM, after=after, limit=limit)
+    except DBAPIError as error:
+        raise (faults.translate(error) or AuditBroken(str(error.orig))) from error
+    except (OverflowError, TypeError) as error:
+        raise AuditBroken(str(error)) from error
+    return [_checked_entry(row) for row in rows]
 
 
 def search(
@@ -110,6 +123,17 @@ def _locked_head(tx: Tx) -> Head:
 
 def _columns(event: Event) -> dict[str, Any]:
     return {name: getattr(event, name) for name in Event.__slots__ if name != "tenant"}
+
+
+def _checked_entry(row: Row[Any]) -> Entry:
+    _require_types(row, _TYPES)
+    return _entry(row)
+
+
+def _require_types(row: Row[Any], types: Mapping[str, Any]) -> None:
+    for name, expected in types.items():
+        if not isinstance(getattr(row, name), expected):
+            raise AuditBroken(f"{name} is {getattr(row, name)!r}")
 
 
 def _entry(row: Row[Any]) -> Entry:

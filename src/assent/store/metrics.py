@@ -36,7 +36,7 @@ _UNBLOCKED = _SINCE.where(~_thread_runs, or_(runs.c.answers, ~_thread_waits)).li
 
 @dataclass(frozen=True, slots=True)
 class QueueDepth:
-    """Waits are in seconds, None where nothing waits. A delayed run does not wait; an unblocked one needs only a worker."""
+    """Waits in seconds, None where nothing waits. A delayed run does not wait; an unblocked one needs only a worker."""
 
     pending: int
     running: int

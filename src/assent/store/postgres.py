@@ -55,6 +55,7 @@ class PostgresStore:
             try:
                 async with transaction as connection:
                     tx, result = await connection.run_sync(self._call, tenant, lambda tx: function(tx, *args, **kwargs))
+                    await self._hand_over(connection, tx)
                 self._ring(tx)
                 return result
             except NoConnectionFree as error:
@@ -97,6 +98,12 @@ class PostgresStore:
     def _call(self, connection: Connection, tenant: str | None, function: Callable[[Tx], T]) -> tuple[Tx, T]:
         tx = Tx(connection, tenant, self._clock)
         return tx, run(tx, function)
+
+    async def _hand_over(self, connection: AsyncConnection, tx: Tx) -> None:
+        """In the transaction itself: a commit that fails leaves neither the change nor a run in the queue."""
+        if tx.handovers and self.queue is not None:
+            raw = await connection.get_raw_connection()
+            await self.queue.defer(raw.driver_connection, tx.handovers)
 
     def _ring(self, tx: Tx) -> None:
         for bell in tx.bells & self.bells.keys():

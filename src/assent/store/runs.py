@@ -8,8 +8,9 @@ from typing import Any
 
 from sqlalchemy import Row, bindparam, delete, func, select, update
 
-from assent.domain.runs import Cancel, Run, RunStatus, Strategy, next_in_line
-from assent.store import threads
+from assent.domain.runs import Cancel, Outcome, Run, RunStatus, Strategy, next_in_line
+from assent.domain.threads import Thread, ThreadStatus
+from assent.store import deliveries, threads
 from assent.store.checkpoints import Attempt, Fenced
 from assent.store.tables import TENANT, runs
 from assent.store.transaction import Tx
@@ -23,7 +24,13 @@ _LAST_POSITION = select(func.max(runs.c.position)).where(
 )
 _THIS = update(runs).where(runs.c.tenant_id == TENANT, runs.c.run_id == bindparam("id"))
 _BEGIN = _THIS.where(runs.c.status == "pending", runs.c.attempt == bindparam("was")).values(
-    status="running", attempt=runs.c.attempt + 1, started_at=bindparam("now"), updated_at=bindparam("now")
+    status="running",
+    attempt=runs.c.attempt + 1,
+    started_at=bindparam("now"),
+    updated_at=bindparam("now"),
+)
+_BEGIN_AGAIN = _THIS.where(runs.c.status == "running", runs.c.attempt == bindparam("was")).values(
+    attempt=runs.c.attempt + 1, updated_at=bindparam("now")
 )
 _END = _THIS.where(runs.c.status == "running", runs.c.attempt == bindparam("was")).values(
     status=bindparam("new_status"), error=bindparam("new_error"), ended_at=bindparam("now"), updated_at=bindparam("now")
@@ -31,12 +38,13 @@ _END = _THIS.where(runs.c.status == "running", runs.c.attempt == bindparam("was"
 _HAND_BACK = _THIS.where(runs.c.status == "running", runs.c.attempt == bindparam("was")).values(
     status="pending", updated_at=bindparam("now")
 )
-_CANCEL_PENDING = _THIS.where(runs.c.status == "pending").values(
+_CANCEL_UNBEGUN = _THIS.where(runs.c.status == "pending", runs.c.attempt == 0).values(
     status="interrupted", cancel=bindparam("how"), ended_at=bindparam("now"), updated_at=bindparam("now")
 )
-_ASK_TO_STOP = _THIS.where(runs.c.status == "running").values(cancel=bindparam("how"), updated_at=bindparam("now"))
+_ASK_TO_STOP = _THIS.where(runs.c.status.in_(("pending", "running"))).values(
+    cancel=bindparam("how"), updated_at=bindparam("now")
+)
 _WAKE = _THIS.values(wake_at=None)
-_SET_JOB = _THIS.values(job_id=bindparam("job"))
 _DELETE = delete(runs).where(runs.c.tenant_id == TENANT, runs.c.run_id == bindparam("id"))
 _LEFT_RUNNING = update(runs).where(runs.c.status == "running").values(status="pending")
 _UNFINISHED = (
@@ -88,6 +96,12 @@ def begin(tx: Tx, run_id: str) -> Run | None:
     return get(tx, run_id)
 
 
+def begin_again(tx: Tx, attempt: Attempt) -> Run | None:
+    """Follows an attempt that was cut off by the next one, in the same place; None where it does not count any more."""
+    begun = tx.change(_BEGIN_AGAIN, id=attempt.run_id, was=attempt.number, now=tx.now())
+    return get(tx, attempt.run_id) if begun else None
+
+
 def promote(tx: Tx, thread_id: str, *, waits: bool) -> Run | None:
     """Hands the thread's next run to the queue, unless one is being executed."""
     present = active(tx, thread_id)
@@ -104,12 +118,30 @@ def end(tx: Tx, attempt: Attempt, status: RunStatus, error: dict[str, Any] | Non
 
 def hand_back(tx: Tx, attempt: Attempt) -> None:
     """Gives up an attempt without ending the run: someone else, or this process after its restart, goes on."""
-    tx.change(_HAND_BACK, id=attempt.run_id, was=attempt.number, now=tx.now())
+    run = get(tx, attempt.run_id)
+    if run is not None:
+        resume(tx, run.thread_id, [attempt])
+
+
+def resume(tx: Tx, thread_id: str, given_up: Sequence[Attempt] = ()) -> None:
+    """Goes on with a thread that nobody is at: attempts that were given up can be followed by the next one, delayed
+    runs are timed again. What is in order already stays so."""
+    thread = threads.lock(tx, thread_id)
+    if thread is None:
+        return
+    for attempt in given_up:
+        tx.change(_HAND_BACK, id=attempt.run_id, was=attempt.number, now=tx.now())
+    for run in active(tx, thread_id):
+        if run.wake_at is not None and run.wake_at > tx.now():
+            tx.hand_over(run.id, run.wake_at)
+    _go_on(tx, thread)
 
 
 def cancel(tx: Tx, run: Run, how: Cancel) -> bool:
-    """Ends a run that has not started (True), or asks one that runs to stop (False)."""
-    if run.status is RunStatus.PENDING and tx.change(_CANCEL_PENDING, id=run.id, how=how, now=tx.now()):
+    """Ends a run that has never started (True), or asks one that has to stop (False): its next attempt, if nobody is
+    at it now, ends it as well."""
+    if run.status is RunStatus.PENDING and tx.change(_CANCEL_UNBEGUN, id=run.id, how=how, now=tx.now()):
+        deliveries.announce(tx, run, Outcome(RunStatus.INTERRUPTED, rolled_back=how is Cancel.ROLLBACK))
         if how is Cancel.ROLLBACK:
             remove(tx, run.id)
         return True
@@ -123,15 +155,11 @@ def wake(tx: Tx, run_id: str) -> None:
     thread = threads.lock(tx, run.thread_id) if run else None
     if run is not None and thread is not None and run.status is RunStatus.PENDING:
         tx.change(_WAKE, id=run_id)
-        promote(tx, run.thread_id, waits=thread.waits)
+        _go_on(tx, thread)
 
 
 def remove(tx: Tx, run_id: str) -> bool:
     return tx.change(_DELETE, id=run_id) == 1
-
-
-def set_job(tx: Tx, run_id: str, job_id: int) -> None:
-    tx.change(_SET_JOB, id=run_id, job=job_id)
 
 
 def recover(tx: Tx) -> list[tuple[str, str, str, datetime | None]]:
@@ -162,8 +190,13 @@ def run_of(row: Row[Any]) -> Run:
         updated_at=row.updated_at,
         started_at=row.started_at,
         ended_at=row.ended_at,
-        job_id=row.job_id,
     )
+
+
+def _go_on(tx: Tx, thread: Thread) -> None:
+    """The next run's turn, if there is one: then the thread is busy."""
+    if promote(tx, thread.id, waits=thread.waits) is not None:
+        threads.set_status(tx, thread.id, ThreadStatus.BUSY)
 
 
 def _running(present: Sequence[Run]) -> bool:

@@ -34,7 +34,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _LARGEST_GROUP = 256
-_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=5000", "temp_store=MEMORY")
+_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY")
 
 
 class _GroupLost(RuntimeError):
@@ -55,13 +55,15 @@ class _Job:
 
 
 class SqliteStore:
-    def __init__(self, url: str, *, readers: int = 2) -> None:
+    def __init__(self, url: str, *, readers: int = 2, lock_wait: timedelta = timedelta(seconds=5)) -> None:
+        """`lock_wait` is how long a write waits for another process that is writing, before it is told StoreBusy."""
         self.url = url
         self.clock_offset = timedelta()
         self.queue: Queue | None = None
         self.bells: dict[str, Callable[[], None]] = {}
         self._file = make_url(url).database
         self._readers = readers
+        self._lock_wait = lock_wait
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._connection: Connection | None = None
         self._closed = True
@@ -71,7 +73,7 @@ class SqliteStore:
         return self._file in (None, "", ":memory:")
 
     async def open(self) -> None:
-        self._engine = _engine(self.url)
+        self._engine = _engine(self.url, self._lock_wait)
         await asyncio.to_thread(self._prepare)
         self._writer = threading.Thread(target=self._serve, name="assent-writer", daemon=True)
         self._pool = ThreadPoolExecutor(self._readers, "assent-reader")
@@ -246,13 +248,13 @@ class SqliteStore:
             source.backup(copy)
 
 
-def _engine(url: str) -> Engine:
+def _engine(url: str, lock_wait: timedelta) -> Engine:
     """AUTOCOMMIT keeps SQLAlchemy's hands off transactions: BEGIN, SAVEPOINT and COMMIT are ours, as driver SQL."""
     engine = create_engine(
         url,
         isolation_level="AUTOCOMMIT",
         poolclass=NullPool,
-        connect_args={"check_same_thread": False},
+        connect_args={"check_same_thread": False, "timeout": lock_wait.total_seconds()},
         json_serializer=jsontext.dump,
         json_deserializer=jsontext.load,
     )

@@ -235,7 +235,6 @@ runs = Table(
     Column("updated_at", Instant, nullable=False),
     Column("started_at", Instant),
     Column("ended_at", Instant),
-    Column("job_id", BigInteger),  # where a queue of another process carries it
     ForeignKeyConstraint(["tenant_id", "thread_id"], ["threads.tenant_id", "threads.thread_id"], ondelete="CASCADE"),
     Index(None, "tenant_id", "thread_id", "created_at", "run_id"),
     Index(
@@ -283,10 +282,13 @@ frames = Table(
     "frames",
     metadata,
     Column("tenant_id", String, nullable=False),
+    Column("thread_id", String, nullable=False),
     Column("run_id", String, primary_key=True),
     Column("seq", Integer, primary_key=True),
+    Column("id", String, nullable=False),
     Column("event", String, nullable=False),
     Column("data", Text, nullable=False),
+    Column("at", Instant, nullable=False),
 )
 
 deliveries = Table(

@@ -15,6 +15,7 @@ from assent.store.containment import contains
 from assent.store.tables import TENANT, threads
 from assent.store.threads import thread_of
 from assent.store.transaction import Tx
+from assent.store.visibility import is_visible
 
 _COUNT = select(func.count()).select_from(threads).where(threads.c.tenant_id == TENANT)
 _WHOLE = select(threads).where(threads.c.tenant_id == TENANT)
@@ -64,4 +65,6 @@ def _conditions(query: Query, dialect: str) -> list[ColumnElement[bool]]:
         conditions.append(contains(threads.c.metadata, other, dialect))
     if query.values:
         conditions.append(contains(threads.c["values"], query.values, dialect))
+    if query.visible is not None:
+        conditions.append(is_visible(threads.c.metadata, query.visible, dialect))
     return conditions

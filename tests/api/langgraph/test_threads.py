@@ -405,9 +405,11 @@ class Stopped:
     def __init__(self) -> None:
         self.runs: list[tuple[str, str]] = []
 
+    async def defer(self, connection: Any, handovers: Any) -> None: ...
+
     def take(self, handovers: Any) -> None: ...
 
-    def cancel(self, tenant: str, run_id: str) -> None:
+    async def cancel(self, tenant: str, run_id: str) -> None:
         self.runs.append((tenant, run_id))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from assent.engine.manifest import ManifestError, read_manifest
+from assent.engine.manifest import ManifestError, MemorySection, read_manifest
 from tests.unit.engine.conftest import Project
 
 
@@ -78,6 +78,12 @@ def test_http_auth_store_and_checkpointer_are_kept(project: Project, tmp_path: P
     assert manifest.checkpoint_types == ("my_agent.models:Plan",)
 
 
+def test_how_long_memories_are_kept(project: Project) -> None:
+    assert project().memory == MemorySection(None, True)
+    ttl = {"default_ttl": 1.5, "refresh_on_read": False, "sweep_interval_minutes": 5}
+    assert project(store={"ttl": ttl}).memory == MemorySection(1.5, False)
+
+
 def test_unknown_keys_are_ignored_with_a_debug_line(project: Project, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, "assent.engine.manifest"):
         project(image_distro="wolfi", http={"future": 1})
@@ -104,6 +110,9 @@ def test_unknown_keys_are_ignored_with_a_debug_line(project: Project, caplog: py
         ({"http": {"configurable_headers": {"includes": "x"}}}, "http.configurable_headers.includes must be a list"),
         ({"auth": {"disable_studio_auth": True}}, "auth.path must name a file or module and an object, not None"),
         ({"store": []}, "store must be an object, not a list"),
+        ({"store": {"ttl": 60}}, "store.ttl must be an object, not a number"),
+        ({"store": {"ttl": {"default_ttl": 0}}}, "store.ttl.default_ttl must be a number of minutes, not 0"),
+        ({"store": {"ttl": {"refresh_on_read": 1}}}, "store.ttl.refresh_on_read must be true or false, not a number"),
         ({"checkpointer": {"serde": {"pickle_fallback": True}}}, "checkpointer.serde.pickle_fallback must not be true"),
         (
             {"checkpointer": {"serde": {"allowed_msgpack_modules": True}}},

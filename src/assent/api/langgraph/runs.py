@@ -12,7 +12,6 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from assent.api.langgraph import streams
 from assent.api.langgraph.routing import router
 from assent.api.langgraph.runbody import CancelBody, RunBody
-from assent.bus.memory import Subscription
 from assent.domain.access import Principal
 from assent.domain.frames import seq_of
 from assent.domain.ids import new_id
@@ -20,6 +19,7 @@ from assent.domain.runs import Cancel, Run, RunStatus, run_view
 from assent.engine import jsonable
 from assent.errors import Invalid
 from assent.http.authentication import Caller
+from assent.ports import Subscription
 from assent.services.runs import Runs
 
 Modes = Annotated[list[str] | None, Query()]
@@ -147,7 +147,7 @@ def _add_rows(api: APIRouter, runs: Runs) -> None:
     async def cancel_run(
         caller: Caller, thread_id: str, run_id: str, wait: bool = False, action: Cancel = Cancel.INTERRUPT
     ) -> Response:
-        subscription = runs.follow(run_id)
+        subscription = runs.follow(run_id, after=None)
         try:
             run = await runs.cancel(caller, thread_id, run_id, action)
             if wait and run.status is RunStatus.RUNNING:
@@ -188,7 +188,7 @@ async def _followed(runs: Runs, caller: Principal, thread_id: str | None, body: 
 
 
 async def _joined(runs: Runs, caller: Principal, run: Run, cancel: bool) -> Response:
-    subscription = runs.follow(run.id)
+    subscription = runs.follow(run.id, after=None)
     current = await runs.get(caller, run.thread_id, run.id)
     location = _location(run, run.thread_id)
     if not current.status.active:
@@ -206,7 +206,7 @@ async def _rejoined(
 ) -> Response:
     """Without `Last-Event-ID` only what is still to come; with it, what came after it first."""
     after = seq_of(last_event) if last_event else None
-    subscription = runs.follow(run.id, unkept=after is not None)
+    subscription = runs.follow(run.id, after=after)
     current = await runs.get(caller, run.thread_id, run.id)
     kept = await runs.kept_frames(caller, run, after=after) if after is not None else []
     gone = _canceller(runs, caller, run) if cancel else None

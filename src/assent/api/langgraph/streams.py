@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 
 from fastapi.responses import StreamingResponse
 
-from assent.bus.memory import FellBehind, Subscription
 from assent.domain.frames import END, Frame
+from assent.ports import FellBehind, Subscription
 
 _HEARTBEAT_SECONDS = 5.0
 _SLOW = b'{"error":"SlowReader","message":"the stream was read too slowly and has been cut off"}'

@@ -2,6 +2,8 @@
 const token = location.hash.slice(1);
 if (token) {
   history.replaceState(null, "", location.pathname + location.search);
-  document.getElementById("credential").value = token;
+  const field = document.getElementById("credential");
+  field.type = "hidden"; // not a password for the browser to offer to keep
+  field.value = token;
   document.getElementById("login").requestSubmit();
 }

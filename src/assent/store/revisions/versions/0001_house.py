@@ -144,10 +144,13 @@ def upgrade() -> None:
     op.create_table(
         "frames",
         sa.Column("tenant_id", sa.String(), nullable=False),
+        sa.Column("thread_id", sa.String(), nullable=False),
         sa.Column("run_id", sa.String(), nullable=False),
         sa.Column("seq", sa.Integer(), nullable=False),
+        sa.Column("id", sa.String(), nullable=False),
         sa.Column("event", sa.String(), nullable=False),
         sa.Column("data", sa.Text(), nullable=False),
+        sa.Column("at", Instant(), nullable=False),
         sa.PrimaryKeyConstraint("run_id", "seq", name="pk_frames"),
     )
     op.create_table(
@@ -305,7 +308,6 @@ def upgrade() -> None:
         sa.Column("updated_at", Instant(), nullable=False),
         sa.Column("started_at", Instant(), nullable=True),
         sa.Column("ended_at", Instant(), nullable=True),
-        sa.Column("job_id", sa.BigInteger(), nullable=True),
         sa.ForeignKeyConstraint(
             ["tenant_id", "thread_id"],
             ["threads.tenant_id", "threads.thread_id"],

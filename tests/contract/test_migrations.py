@@ -1,0 +1,138 @@
+"""From nothing to the newest schema, on both databases, whoever asks and however often."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import inspect, text
+
+from assent.errors import ConfigError
+from assent.store import migrations
+from assent.store.tables import metadata
+from tests.contract.stores import both_databases, opened, outside
+from tests.postgres import Cluster
+
+UPGRADER = """
+import sys
+from assent.store import migrations
+from alembic import command
+print("ready", flush=True)
+for url in sys.stdin:
+    try:
+        print(migrations.upgrade(url.strip()), flush=True)
+    except Exception as error:
+        print("failed:", repr(error).replace(chr(10), " "), flush=True)
+"""
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def empty_databases(request: pytest.FixtureRequest) -> Iterator[list[str]]:
+    """The addresses of databases without any table; on SQLite not even the folder is there."""
+    if request.param == "sqlite":
+        folder: Path = request.getfixturevalue("folder")
+        yield [f"sqlite:///{folder}/new/{number}.db" for number in range(3)]
+    else:
+        cluster: Cluster = request.getfixturevalue("postgres")
+        with ExitStack() as stack:
+            yield [stack.enter_context(cluster.database()) for _ in range(3)]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def empty(request: pytest.FixtureRequest) -> str:
+    """One of the kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{request.getfixturevalue('folder')}/new/assent.db"
+    return str(request.getfixturevalue("postgres_url"))
+
+
+def differences(url: str) -> list[object]:
+    with outside(url).connect() as connection:
+        return list(compare_metadata(MigrationContext.configure(connection), metadata))
+
+
+def tables(url: str) -> set[str]:
+    return set(inspect(outside(url)).get_table_names())
+
+
+def test_from_nothing_to_exactly_our_tables(empty: str) -> None:
+    assert migrations.current(empty) is None
+    assert migrations.upgrade(empty) == migrations.newest()
+    assert migrations.current(empty) == migrations.newest()
+    assert tables(empty) >= {*metadata.tables}
+    assert differences(empty) == []
+
+
+def test_a_missing_column_would_be_noticed(empty: str) -> None:
+    """The control of the comparison above."""
+    migrations.upgrade(empty)
+    with outside(empty).connect() as connection:
+        connection.execute(text("ALTER TABLE users DROP COLUMN email"))
+    assert differences(empty)
+
+
+def test_the_second_time_changes_nothing(empty: str) -> None:
+    migrations.upgrade(empty)
+    with outside(empty).connect() as connection:
+        connection.execute(text("INSERT INTO event_heads VALUES ('acme', 5, 'x')"))
+    assert migrations.upgrade(empty) == migrations.newest()
+    with outside(empty).connect() as connection:
+        assert connection.execute(text("SELECT seq FROM event_heads")).scalars().all() == [5]
+
+
+def test_a_database_newer_than_the_code_is_refused(empty: str) -> None:
+    migrations.upgrade(empty)
+    with outside(empty).connect() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(ConfigError, match="9999, newer than this Assent knows"):
+        migrations.upgrade(empty)
+    assert migrations.current(empty) == "9999"
+
+
+def test_a_failed_upgrade_leaves_nothing(empty: str) -> None:
+    """Something of that name is in the way: all of the upgrade is undone, not only its last step."""
+    assert migrations.current(empty) is None
+    with outside(empty).connect() as connection:
+        connection.execute(text("CREATE TABLE users (id integer)"))
+    with pytest.raises(Exception, match="already exists"):
+        migrations.upgrade(empty)
+    assert tables(empty) == {"users"}
+    with outside(empty).connect() as connection:
+        connection.execute(text("DROP TABLE users"))
+    assert migrations.upgrade(empty) == migrations.newest()
+
+
+def test_of_all_processes_that_start_at_once_one_upgrades(empty_databases: list[str]) -> None:
+    with ExitStack() as stack:
+        processes = [stack.enter_context(_upgrader()) for _ in range(3)]
+        for url in empty_databases:
+            for process in processes:
+                print(url, file=process.stdin, flush=True)
+            assert [_answer(process) for process in processes] == [migrations.newest()] * 3
+        for process in processes:
+            process.stdin.close()  # type: ignore[union-attr]
+    assert all(differences(url) == [] for url in empty_databases)
+
+
+@both_databases
+async def test_it_upgrades_beside_a_running_server(database: str) -> None:
+    async with opened(database) as store:
+        await store.write(None, lambda tx: tx.now())
+        assert migrations.upgrade(database) == migrations.newest()
+
+
+def _upgrader() -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", UPGRADER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert _answer(process) == "ready"
+    return process
+
+
+def _answer(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline().strip()

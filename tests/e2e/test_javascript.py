@@ -1,0 +1,53 @@
+"""The stock JavaScript SDK in two versions against a real server: each file in `js/` is a run of Node's own tests."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.missing import missing
+from tests.servers import ServerProcess
+
+TESTS = Path(__file__).parent / "js"
+INSTALLED = Path(__file__).parents[2] / ".tools" / "javascript"
+VERSIONS = ("sdk-1.12", "sdk-2.0")
+
+
+@pytest.fixture(scope="session")
+def node() -> Path:
+    if not ((INSTALLED / ".stamp").exists() and (INSTALLED / "node").exists()):
+        missing("the JavaScript SDK: make javascript, which needs Node 20 or PyPI, and npm's registry")
+    return INSTALLED / "node"
+
+
+def run(node: Path, server: ServerProcess, version: str, name: str) -> None:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "ASSENT_URL": server.url,
+        "LANGGRAPH_SDK": (INSTALLED / "node_modules" / version / "dist" / "index.js").as_uri(),
+    }
+    done = subprocess.run(
+        [node, "--test-reporter=spec", TESTS / f"{name}.mjs"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.promise("SERVE-01")
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", ["assistants", "threads", "runs"])
+def test_the_sdk_finds_what_it_expects(node: Path, server: ServerProcess, version: str, name: str) -> None:
+    run(node, server, version, name)
+
+
+@pytest.mark.promise("INBOX-11", "INBOX-12", "INBOX-13", "INBOX-14", "INBOX-16", "INBOX-23")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_inbox_example_is_answered_from_typescript(node: Path, server: ServerProcess, version: str) -> None:
+    run(node, server, version, "inbox")

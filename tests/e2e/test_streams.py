@@ -1,0 +1,422 @@
+"""Streams as bytes: frames, headers, heartbeats, names, what a late or returning reader gets, and following a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from langgraph_sdk.client import LangGraphClient
+
+from tests.e2e.holding import Gates, held, new_thread, until
+from tests.servers import ServerProcess, frames
+
+pytestmark = pytest.mark.promise("SERVE-01")
+
+HELLO = {"messages": [{"role": "user", "content": "hi"}]}
+ID = r"\d+-\d+"
+Events = list[tuple[str, Any]]
+
+
+@pytest.fixture
+async def http(server: ServerProcess) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=server.url, timeout=30) as made:
+        yield made
+
+
+async def streamed(http: httpx.AsyncClient, graph: str, input: Any, **body: Any) -> httpx.Response:
+    thread = (await http.post("/threads", json={})).json()["thread_id"]
+    answer = await http.post(f"/threads/{thread}/runs/stream", json={"assistant_id": graph, "input": input, **body})
+    assert answer.status_code == 200, answer.text
+    return answer
+
+
+def events(answer: httpx.Response) -> Events:
+    return [(frame["event"], json.loads(frame["data"])) for frame in frames(answer)]
+
+
+async def named(http: httpx.AsyncClient, graph: str, input: Any, **body: Any) -> Events:
+    """All events but the first, which is always about the run."""
+    (first, _), *rest = events(await streamed(http, graph, input, **body))
+    assert first == "metadata"
+    return rest
+
+
+def of(name: str, seen: Events) -> list[Any]:
+    return [data for event, data in seen if event == name]
+
+
+async def test_frames_are_exactly_so(http: httpx.AsyncClient) -> None:
+    answer = await streamed(http, "echo", {"text": "r"})
+    run = answer.headers["content-location"].rsplit("/", 1)[-1]
+    assert answer.content == (
+        f'event: metadata\r\ndata: {{"run_id":"{run}","attempt":1}}\r\n\r\n'
+        'event: values\r\ndata: {"text":"r"}\r\n\r\n'
+        'event: values\r\ndata: {"text":"r","reply":"r"}\r\n\r\n'
+    ).encode()
+
+
+async def test_resumable_frames_carry_an_id_last(http: httpx.AsyncClient) -> None:
+    answer = await streamed(http, "echo", {"text": "r"}, stream_resumable=True)
+    *whole, rest = answer.text.split("\r\n\r\n")
+    assert rest == ""
+    assert [bool(re.fullmatch(rf"event: \w+\r\ndata: [^\r\n]+\r\nid: {ID}", frame)) for frame in whole] == [True] * 3
+    assert len({frame["id"] for frame in frames(answer)}) == 3
+
+
+async def test_headers_say_what_it_is_and_where_to_go_on(http: httpx.AsyncClient) -> None:
+    headers = (await streamed(http, "echo", {"text": "r"})).headers
+    assert headers["content-type"] == "text/event-stream; charset=utf-8"
+    assert headers["cache-control"] == "no-store"
+    assert headers["x-accel-buffering"] == "no"
+    assert headers["connection"] == "keep-alive"
+    assert headers["location"] == f"{headers['content-location']}/stream"
+    assert re.fullmatch(r"/threads/[0-9a-f-]{36}/runs/[0-9a-f-]{36}", headers["content-location"])
+
+
+async def test_a_quiet_connection_is_kept_alive(
+    http: httpx.AsyncClient, client: LangGraphClient, tmp_path: Path
+) -> None:
+    """A comment in streams and a line break in long answers, at least every five seconds."""
+    thread, run, gates = await held(client, tmp_path)
+    path = f"/threads/{thread}/runs/{run}"
+    async with asyncio.timeout(8), http.stream("GET", f"{path}/stream") as live, http.stream("GET", f"{path}/join") as one:
+        assert await anext(live.aiter_raw()) == b": heartbeat\r\n\r\n"
+        assert await anext(one.aiter_raw()) == b"\n"
+    gates.open()
+
+
+async def test_an_error_comes_after_what_there_was_and_ends_it(http: httpx.AsyncClient) -> None:
+    assert await named(http, "failing", {"text": "x"}) == [
+        ("values", {"text": "x"}),
+        ("error", {"error": "ValueError", "message": "boom: x"}),
+    ]
+
+
+async def test_the_run_has_its_last_status_before_the_stream_closes(
+    http: httpx.AsyncClient, client: LangGraphClient
+) -> None:
+    for graph, status in (("echo", "success"), ("hitl", "success"), ("failing", "error")):
+        answer = await streamed(http, graph, {"text": "x"})
+        thread, run = re.findall(r"[0-9a-f-]{36}", answer.headers["content-location"])
+        assert (await client.runs.get(thread, run))["status"] == status
+
+
+async def test_a_cancelled_run_closes_its_stream_silently(
+    http: httpx.AsyncClient, client: LangGraphClient, tmp_path: Path
+) -> None:
+    thread, run, _ = await held(client, tmp_path)
+    following = asyncio.create_task(http.get(f"/threads/{thread}/runs/{run}/stream"))
+    joining = asyncio.create_task(http.get(f"/threads/{thread}/runs/{run}/join"))
+    await client.runs.cancel(thread, run, wait=True)
+    assert (await following).content == b""
+    assert (await joining).json() == {"text": "one", "gate": str(tmp_path), "log": []}
+
+
+async def test_subgraphs_add_their_place_to_the_name(http: httpx.AsyncClient) -> None:
+    modes = ["values", "updates", "custom", "messages-tuple"]
+    seen = await named(http, "streams", HELLO, stream_mode=modes, stream_subgraphs=True)
+    inside = [event for event, _ in seen if "|" in event]
+    assert all(re.fullmatch(r"(values|updates|custom|messages)\|child:[0-9a-f-]{36}", event) for event in inside)
+    assert {event.partition("|")[0] for event in inside} == {"values", "updates", "custom", "messages"}
+    assert of(next(event for event in inside if event.startswith("custom")), seen) == [{"progress": "inside"}]
+    assert of("custom", seen) == [{"progress": "outside"}]
+
+
+async def test_without_subgraphs_nothing_comes_from_inside(http: httpx.AsyncClient) -> None:
+    seen = await named(http, "streams", HELLO, stream_mode=["updates", "custom"])
+    assert of("custom", seen) == [{"progress": "outside"}]
+    assert [list(data) for data in of("updates", seen)] == [["announce"], ["child"]]
+
+
+async def test_messages_are_announced_and_then_grow(http: httpx.AsyncClient) -> None:
+    seen = await named(http, "streams", HELLO, stream_mode="messages", stream_subgraphs=True)
+    assert {event for event, _ in seen} == {"messages/metadata", "messages/partial", "messages/complete"}
+    announced = [id for data in of("messages/metadata", seen) for id in data]
+    assert len(announced) == len(set(announced)) == 2
+    assert announced[0] == "whole"
+    (complete,) = of("messages/complete", seen)
+    assert [(one["id"], one["content"], one["type"]) for one in complete] == [("whole", "at once", "ai")]
+    growing = [one for (one,) in of("messages/partial", seen)]
+    assert [one["content"] for one in growing][:3] == ["a", "ab", "abc"]
+    assert {(one["id"], one["type"]) for one in growing} == {(announced[1], "ai")}
+    metadata = of("messages/metadata", seen)[1][announced[1]]["metadata"]
+    assert metadata["langgraph_node"] == "talk"
+
+
+async def test_message_tuples_are_pieces_with_their_metadata(http: httpx.AsyncClient) -> None:
+    seen = await named(http, "chat", HELLO, stream_mode="messages-tuple")
+    assert {event for event, _ in seen} == {"messages"}
+    pieces = [piece for piece, _ in of("messages", seen)]
+    assert {piece["type"] for piece in pieces} == {"AIMessageChunk"}
+    assert "".join(piece["content"] for piece in pieces) == "you said: hi "
+    assert all(about["langgraph_node"] == "talk" for _, about in of("messages", seen))
+    assert not any(name.startswith("__") for _, about in of("messages", seen) for name in about)
+
+
+async def test_a_question_is_in_values_and_updates(http: httpx.AsyncClient) -> None:
+    seen = await named(http, "hitl", {"text": "x"}, stream_mode=["values", "updates"])
+    (update,) = of("updates", seen)
+    assert [sorted(question) for question in update["__interrupt__"]] == [["id", "value"]]
+    assert of("values", seen) == [{"text": "x"}, {"text": "x", **update}]
+
+
+async def test_two_questions_are_two_events_of_one_each(http: httpx.AsyncClient) -> None:
+    seen = await named(http, "parallel", {"text": "x"}, stream_mode=["values", "updates"])
+    for mode in ("values", "updates"):
+        asked = [data["__interrupt__"] for data in of(mode, seen) if "__interrupt__" in data]
+        assert [len(questions) for questions in asked] == [1, 1]
+        assert {questions[0]["value"]["question"] for questions in asked} == {"left?", "right?"}
+
+
+async def test_a_breakpoint_is_an_empty_question(http: httpx.AsyncClient) -> None:
+    seen = await named(http, "breakpoint", {"text": "x"}, stream_mode=["updates"])
+    assert of("updates", seen) == [{"prepare": {"text": "x, prepared"}}, {"__interrupt__": []}]
+
+
+async def test_what_goes_on_inside_is_told_in_full(http: httpx.AsyncClient) -> None:
+    seen = await named(http, "hitl", {"text": "x"}, stream_mode=["tasks", "checkpoints", "debug"])
+    started, finished = of("tasks", seen)
+    assert sorted(started) == ["id", "input", "metadata", "name", "triggers"]
+    assert sorted(finished) == ["error", "id", "interrupts", "name", "result"]
+    assert [sorted(question) for question in finished["interrupts"]] == [["id", "value"]]
+    for checkpoint in of("checkpoints", seen):
+        assert {"config", "metadata", "values", "next", "parent_config", "tasks", "checkpoint"} <= checkpoint.keys()
+        assert not any(name.startswith("__") for name in checkpoint["config"]["configurable"])
+    kinds = Counter(data["type"] for data in of("debug", seen))
+    assert kinds == {"checkpoint": 2, "task": 1, "task_result": 1}
+    results = [data["payload"] for data in of("debug", seen) if data["type"] == "task_result"]
+    assert [sorted(question) for question in results[0]["interrupts"]] == [["id", "value"]]
+
+
+async def test_events_are_langchains(http: httpx.AsyncClient) -> None:
+    seen = of("events", await named(http, "echo", {"text": "x"}, stream_mode="events"))
+    assert [data["event"] for data in seen if data["metadata"].get("langgraph_node") == "echo"] == [
+        "on_chain_start",
+        "on_chain_stream",
+        "on_chain_end",
+    ]
+
+
+SPELLINGS = {
+    "repeated": [("stream_mode", "updates"), ("stream_mode", "tasks")],
+    "json": [("stream_mode", '["updates","tasks"]')],
+    "comma": [("stream_mode", "updates,tasks")],
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+async def test_a_reader_chooses_modes_in_any_spelling(
+    http: httpx.AsyncClient, client: LangGraphClient, tmp_path: Path, spelling: str
+) -> None:
+    modes: Any = ["values", "updates", "tasks"]
+    thread, run, gates = await held(client, tmp_path, stream_mode=modes)
+    async with http.stream("GET", f"/threads/{thread}/runs/{run}/stream", params=SPELLINGS[spelling]) as live:
+        gates.open()
+        seen = events(await _read(live))
+    assert Counter(event for event, _ in seen) == {"updates": 3, "tasks": 5}
+
+
+async def test_a_reader_chooses_one_mode_and_messages_keep_both_names(
+    http: httpx.AsyncClient, client: LangGraphClient
+) -> None:
+    answer = await streamed(http, "chat", HELLO, stream_mode=["messages-tuple", "values"], stream_resumable=True)
+    path, again = answer.headers["location"], {"Last-Event-ID": "-1"}
+    for wanted, seen in (("values", {"values"}), ("messages", {"messages"}), ("messages-tuple", {"messages"})):
+        read = await http.get(path, params={"stream_mode": wanted}, headers=again)
+        assert {event for event, _ in events(read)} == seen
+
+
+async def test_a_mode_that_does_not_exist_is_refused(http: httpx.AsyncClient, client: LangGraphClient) -> None:
+    answer = await streamed(http, "echo", {"text": "x"})
+    for wrong in ("bogus", "[bad", '["bogus"]', "{}"):
+        assert (await http.get(answer.headers["location"], params={"stream_mode": wrong})).status_code == 422, wrong
+    thread = await new_thread(client)
+    for wrong in ("bogus", ["bogus"], ["values", "bogus"], [], 1):
+        body = {"assistant_id": "echo", "input": {}, "stream_mode": wrong}
+        status = (await http.post(f"/threads/{thread}/runs/stream", json=body)).status_code
+        assert status == (200 if wrong == [] else 422), wrong
+
+
+@pytest.mark.parametrize("given", ["-1", "0", "-"])
+async def test_everything_is_replayed_to_who_asks_for_it(http: httpx.AsyncClient, given: str) -> None:
+    answer = await streamed(http, "streams", HELLO, stream_mode=["values", "messages-tuple"], stream_resumable=True)
+    again = await http.get(answer.headers["location"], headers={"Last-Event-ID": given})
+    assert again.content == answer.content
+
+
+async def test_a_reader_comes_back_to_any_frame(http: httpx.AsyncClient) -> None:
+    answer = await streamed(http, "streams", HELLO, stream_mode=["values", "messages-tuple"], stream_resumable=True)
+    seen = list(frames(answer))
+    for place, frame in enumerate(seen):
+        again = await http.get(answer.headers["location"], headers={"Last-Event-ID": frame["id"]})
+        assert list(frames(again)) == seen[place + 1 :]
+
+
+async def test_without_an_id_or_with_nonsense_nothing_is_replayed(http: httpx.AsyncClient) -> None:
+    answer = await streamed(http, "echo", {"text": "x"}, stream_resumable=True)
+    assert (await http.get(answer.headers["location"])).content == b""
+    assert (await http.get(answer.headers["location"], headers={"Last-Event-ID": "garbage"})).content == b""
+
+
+async def test_what_was_not_resumable_is_gone(http: httpx.AsyncClient) -> None:
+    answer = await streamed(http, "echo", {"text": "x"})
+    assert (await http.get(answer.headers["location"], headers={"Last-Event-ID": "-1"})).content == b""
+
+
+async def test_a_late_reader_gets_the_rest_and_a_returning_one_everything(
+    http: httpx.AsyncClient, client: LangGraphClient, tmp_path: Path
+) -> None:
+    modes: Any = ["updates"]
+    thread, run, gates = await held(client, tmp_path, stream_mode=modes, stream_resumable=True)
+    gates.open("a")
+    await gates.reached("b")
+    path = f"/threads/{thread}/runs/{run}/stream"
+    async with (
+        http.stream("GET", path) as late,
+        http.stream("GET", path, headers={"Last-Event-ID": "-1"}) as returning,
+    ):
+        gates.open()
+        rest, everything = await asyncio.gather(_read(late), _read(returning))
+    assert [list(data) for data in of("updates", events(rest))] == [["b"], ["c"]]
+    assert [list(data) for data in of("updates", events(everything))] == [["a"], ["b"], ["c"]]
+    assert list(frames(everything))[-2:] == list(frames(rest))
+
+
+async def test_a_stateless_stream_can_be_taken_up_where_it_says(
+    http: httpx.AsyncClient, client: LangGraphClient, tmp_path: Path
+) -> None:
+    gates = Gates(tmp_path)
+    body = {"assistant_id": "slow", "input": gates.input(), "stream_mode": "updates", "stream_resumable": True}
+    async with http.stream("POST", "/runs/stream", json=body) as first:
+        await gates.reached("a")
+        assert re.fullmatch(r"/runs/[0-9a-f-]{36}/stream", first.headers["location"])
+        async with http.stream("GET", first.headers["location"], headers={"Last-Event-ID": "-1"}) as second:
+            gates.open()
+            one, other = await asyncio.gather(_read(first), _read(second))
+    assert one.content == other.content
+    assert len(of("updates", events(one))) == 3
+
+
+@pytest.mark.parametrize("named_as", ["stream_mode", "stream_modes"])
+async def test_who_follows_a_thread_sees_all_its_runs(
+    http: httpx.AsyncClient, client: LangGraphClient, named_as: str
+) -> None:
+    thread = await new_thread(client)
+    async with http.stream("GET", f"/threads/{thread}/stream", params={named_as: "run_modes"}) as live:
+        following = asyncio.create_task(_frames_until(live, done=2))
+        runs = [await _run(client, thread, text) for text in ("one", "two")]
+        seen = await following
+    assert all(re.fullmatch(ID, frame["id"]) for frame in seen)
+    assert len({frame["id"] for frame in seen}) == len(seen)
+    told = [(frame["event"], json.loads(frame["data"])) for frame in seen]
+    assert told == [
+        event
+        for run, text in zip(runs, ("one", "two"), strict=True)
+        for event in (
+            ("metadata", {"run_id": run, "attempt": 1}),
+            ("updates", {"echo": {"reply": text}}),
+            ("metadata", {"status": "run_done", "run_id": run}),
+        )
+    ]
+
+
+async def test_who_follows_a_thread_may_want_only_comings_and_goings(
+    http: httpx.AsyncClient, client: LangGraphClient
+) -> None:
+    thread = await new_thread(client)
+    async with http.stream("GET", f"/threads/{thread}/stream", params={"stream_modes": "lifecycle"}) as live:
+        following = asyncio.create_task(_frames_until(live, done=1))
+        run = await _run(client, thread, "one")
+        seen = [json.loads(frame["data"]) for frame in await following]
+    assert seen == [{"run_id": run, "attempt": 1}, {"status": "run_done", "run_id": run}]
+
+
+async def test_who_follows_a_thread_is_told_of_edits(http: httpx.AsyncClient, client: LangGraphClient) -> None:
+    thread = await new_thread(client)
+    await _run(client, thread, "one")
+    async with http.stream("GET", f"/threads/{thread}/stream", params={"stream_modes": "state_update"}) as live:
+        following = asyncio.create_task(_frames_until(live, named="state_update"))
+        await client.threads.update_state(thread, {"text": "by hand"})
+        (frame,) = await following
+    told = json.loads(frame["data"])
+    assert told["thread_id"] == thread
+    assert told["state"]["values"] == {"text": "by hand", "reply": "one"}
+    assert re.fullmatch(ID, frame["id"])
+
+
+async def test_who_comes_back_to_a_thread_gets_what_was_missed(
+    http: httpx.AsyncClient, client: LangGraphClient
+) -> None:
+    thread = await new_thread(client)
+    await _run(client, thread, "lost")
+    runs = [await _run(client, thread, text, stream_resumable=True) for text in ("one", "two")]
+    path = f"/threads/{thread}/stream"
+    async with http.stream("GET", path, headers={"Last-Event-ID": "-"}) as live:
+        everything = await _frames_until(live, done=2)
+    replayed = [json.loads(frame["data"]) for frame in everything]
+    assert [data["run_id"] for data in replayed if data.get("status") == "run_done"] == runs
+    assert [data["echo"]["reply"] for data in replayed if "echo" in data] == ["one", "two"]
+    async with http.stream("GET", path, headers={"Last-Event-ID": everything[2]["id"]}) as live:
+        assert await _frames_until(live, done=1) == everything[3:]
+
+
+async def test_following_a_thread_is_refused_where_it_cannot_be(
+    http: httpx.AsyncClient, client: LangGraphClient
+) -> None:
+    thread = await new_thread(client)
+    assert (await http.get(f"/threads/{thread}/stream?stream_modes=bogus")).status_code == 422
+    assert (await http.get(f"/threads/{thread}/stream", headers={"Last-Event-ID": "garbage"})).status_code == 422
+    assert (await http.get("/threads/not-an-id/stream")).status_code == 422
+
+
+async def test_a_follower_of_a_thread_is_there_before_its_runs(
+    http: httpx.AsyncClient, client: LangGraphClient, tmp_path: Path
+) -> None:
+    """One that comes while a run is under way sees the rest of it."""
+    modes: Any = ["updates"]
+    thread, run, gates = await held(client, tmp_path, stream_mode=modes)
+    async with http.stream("GET", f"/threads/{thread}/stream") as live:
+        gates.open()
+        seen = [json.loads(frame["data"]) for frame in await _frames_until(live, done=1)]
+    assert [list(data) for data in seen] == [["a"], ["b"], ["c"], ["status", "run_id"]]
+
+    async def is_idle() -> bool:
+        return (await client.threads.get(thread))["status"] == "idle"
+
+    await until(is_idle)
+
+
+async def _run(client: LangGraphClient, thread: str, text: str, **options: Any) -> str:
+    run = await client.runs.create(thread, "echo", input={"text": text}, stream_mode="updates", **options)
+    await client.runs.join(thread, run["run_id"])
+    return run["run_id"]
+
+
+async def _read(live: httpx.Response) -> httpx.Response:
+    await live.aread()
+    return live
+
+
+async def _frames_until(live: httpx.Response, *, done: int = 0, named: str = "") -> list[dict[str, str]]:
+    """Frames of a stream that never closes, up to the end of so many runs or the first of a name."""
+    seen: list[dict[str, str]] = []
+    current: dict[str, str] = {}
+    async with asyncio.timeout(20):
+        async for line in live.aiter_lines():
+            if line:
+                name, _, value = line.partition(": ")
+                current[name] = value
+                continue
+            seen += [current] if "event" in current else []
+            ended = sum('"run_done"' in frame["data"] for frame in seen)
+            if (done and ended == done) or (named and named == current.get("event")):
+                return seen
+            current = {}
+    raise AssertionError(f"the stream closed after {seen}")

@@ -1,0 +1,32 @@
+"""Something for every kind of stream: lines of its own, a model that talks inside a subgraph, and a message at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import AIMessage
+from langgraph.config import get_stream_writer
+from langgraph.graph import START, MessagesState, StateGraph
+
+
+async def announce(state: MessagesState) -> dict[str, Any]:
+    get_stream_writer()({"progress": "outside"})
+    return {"messages": [AIMessage("at once", id="whole")]}
+
+
+async def talk(state: MessagesState) -> dict[str, Any]:
+    get_stream_writer()({"progress": "inside"})
+    return {"messages": [await FakeListChatModel(responses=["abc"]).ainvoke(state["messages"])]}
+
+
+_child = StateGraph(MessagesState)
+_child.add_node("talk", talk)
+_child.add_edge(START, "talk")
+
+_parent = StateGraph(MessagesState)
+_parent.add_node("announce", announce)
+_parent.add_node("child", _child.compile())
+_parent.add_edge(START, "announce")
+_parent.add_edge("announce", "child")
+graph = _parent.compile()

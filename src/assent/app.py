@@ -16,7 +16,7 @@ from sqlalchemy import make_url
 from assent import secret_key
 from assent.bus.memory import MemoryBus
 from assent.domain.deliveries import WEBHOOK
-from assent.engine.loader import LoadedGraphs, load_auth, load_graphs
+from assent.engine.loader import LoadedGraphs, load_app, load_auth, load_graphs, load_webhook_rules
 from assent.engine.manifest import read_manifest
 from assent.engine.project import Project
 from assent.engine.queues.embedded import EmbeddedQueue
@@ -123,8 +123,14 @@ def load_project(settings: Settings) -> LoadedGraphs:
     if not settings.config.exists():
         return LoadedGraphs({}, {})
     manifest = read_manifest(settings.config)
-    auth = load_auth(manifest)
-    return replace(load_graphs(manifest, checkpoint_types=settings.checkpoint_types), auth=auth)
+    graphs = load_graphs(manifest, checkpoint_types=settings.checkpoint_types)
+    return replace(
+        graphs,
+        webhooks=load_webhook_rules(manifest),
+        auth=load_auth(manifest),
+        app=load_app(manifest),
+        prefix=manifest.http.mount_prefix,
+    )
 
 
 @asynccontextmanager
@@ -133,7 +139,7 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
     project, custom_auth = Project(loaded, store), _custom_auth(loaded)
     assistants = Assistants(store, project.graphs, custom_auth)
     bus, queue = _dispatch(store, project, settings)
-    outbound = Outbound(Targets(settings.may_call))
+    outbound = Outbound(Targets(settings.may_call, loaded.webhooks))
     sender = _sender(store, outbound, settings)
     await bus.open()
     await queue.open()
@@ -209,7 +215,7 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
     from assent.api import audit, deliveries, health, keys, sessions, users
     from assent.api.langgraph import assistants, runs, system, threads
     from assent.api.schemas import Problem
-    from assent.http import boundary, errors
+    from assent.http import boundary, custom_routes, errors
     from assent.http.authentication import Authentication
     from assent.http.counting import RequestCount
     from assent.web import pages, rendering
@@ -237,6 +243,8 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
         pages.routes(services.access, services.audit, engine.threads, settings),
     ):
         app.include_router(api)
+    if (custom := engine.project.loaded).app is not None:
+        custom_routes.mount(app, custom.app, custom.prefix)
     # The last one added is the first one met.
     app.add_middleware(Authentication, access=services.access, settings=settings, custom_auth=engine.custom_auth)
     app.add_middleware(boundary.BodyLimit, limit=settings.max_body_bytes)

@@ -42,7 +42,8 @@ async def test_a_run_that_is_done_says_so(client: LangGraphClient, server: Serve
     assert (body["values"], body["error"]) == ({"text": "hello", "reply": "hello"}, None)
     assert body["run_started_at"] <= body["run_ended_at"] <= body["webhook_sent_at"]
     reviewer = {"x-api-key": server.printed("reviewer key")}
-    secret = httpx.get(f"{server.url}/api/webhooks/secret", headers=reviewer).json()["secret"]
+    async with httpx.AsyncClient(base_url=server.url, headers=reviewer) as http:
+        secret = (await http.get("/api/webhooks/secret")).json()["secret"]
     assert verified(call, secret)
 
 

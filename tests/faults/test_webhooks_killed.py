@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -41,12 +42,14 @@ async def test_after_a_restart_on_the_same_file_at_once(folder: Path, receiver: 
         (first,) = await receiver.has(1)
         server.kill()
     receiver.hold.set()
-    with running(dev_server(f"sqlite:///{folder}/assent.db")):
+    with running(dev_server(f"sqlite:///{folder}/assent.db")) as server:
         _, second = await receiver.has(2)
+        await asyncio.to_thread(server.stop)  # which lets the receiver's answer come in
     assert first.id == second.id
     assert first.json["run_id"] == second.json["run_id"] == run["run_id"]
     with running(dev_server(f"sqlite:///{folder}/assent.db")) as server:
-        arrived = httpx.get(f"{server.url}/api/deliveries", trust_env=False).json()["items"]
+        async with httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
+            arrived = (await client.get("/api/deliveries")).json()["items"]
     assert [(one["id"], one["status"], one["attempts"]) for one in arrived] == [(first.id, "delivered", 2)]
     assert len(receiver.calls) == 2, "what has arrived does not come again"
 

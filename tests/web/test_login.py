@@ -2,21 +2,31 @@
 
 import re
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
+import httpx
 import pytest
 from playwright.async_api import Browser, ConsoleMessage, Page, expect
 
-from tests.cli.command import Server, execute, serving
+from tests.cli.command import Server, serving
 
 VIOLATIONS = "document.addEventListener('securitypolicyviolation', e => console.error('CSP', e.violatedDirective))"
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    with serving(tmp_path) as running:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The demo, so that there is something to see."""
+    with serving(tmp_path_factory.mktemp("demo"), "demo", "--port", "0") as running:
         yield running
+
+
+@pytest.fixture
+def link(server: Server) -> str:
+    """A fresh sign-in link."""
+    key = {"x-api-key": server.said["reviewer key"].split()[0]}
+    token = httpx.post(f"{server.url}/api/users/local/login-link", headers=key).json()["token"]
+    return f"{server.url}/login#{token}"
 
 
 @pytest.fixture
@@ -36,11 +46,12 @@ async def quiet_page(page: Page) -> AsyncIterator[Page]:
 async def test_the_printed_link_signs_in_and_leaves_no_token_behind(server: Server, quiet_page: Page) -> None:
     requested: list[str] = []
     quiet_page.on("request", lambda request: requested.append(request.url))
-    await quiet_page.goto(server.said["sign in"])
+    printed = server.said["sign in"]
+    await quiet_page.goto(printed)
     await quiet_page.wait_for_url("**/inbox")
     await expect(quiet_page.get_by_role("heading", name="Assent")).to_be_visible()
     await expect(quiet_page.get_by_text("reviewer local")).to_be_visible()
-    token = server.said["sign in"].partition("#")[2]
+    token = printed.partition("#")[2]
     assert not [url for url in requested if token in url]
     assert all(url.startswith(server.url) for url in requested), "nothing comes from elsewhere"
     (cookie,) = await quiet_page.context.cookies()
@@ -50,22 +61,26 @@ async def test_the_printed_link_signs_in_and_leaves_no_token_behind(server: Serv
     assert token not in quiet_page.url
 
 
-async def test_the_link_works_once(server: Server, browser: Browser) -> None:
+async def test_a_link_works_once(link: str, browser: Browser) -> None:
     for number, ends in enumerate((r"/inbox$", r"/login$")):
         async with await browser.new_context() as context:
             page = await context.new_page()
-            await page.goto(server.said["sign in"])
+            await page.goto(link)
             if number:
                 await expect(page.get_by_role("alert")).to_contain_text("was used or has expired")
             await page.wait_for_url(re.compile(ends))
 
 
-async def test_whoever_opens_a_page_is_led_there_after_signing_in(
-    server: Server, tmp_path: Path, quiet_page: Page
-) -> None:
+async def test_a_link_works_where_the_page_is_open_already(server: Server, link: str, quiet_page: Page) -> None:
+    """Pasted into the same tab it changes nothing but the fragment, and nothing is loaded anew."""
+    await quiet_page.goto(f"{server.url}/login")
+    await quiet_page.goto(link)
+    await quiet_page.wait_for_url("**/inbox")
+
+
+async def test_whoever_opens_a_page_is_led_there_after_signing_in(server: Server, link: str, quiet_page: Page) -> None:
     await quiet_page.goto(f"{server.url}/inbox?filter=is%3Apending")
     await quiet_page.wait_for_url(re.compile(r"/login\?next=/inbox%3Ffilter"))
-    link = execute(tmp_path, "users", "login-link", "local", "--url", server.url).out.strip()
     await quiet_page.get_by_label("Sign-in token or reviewer key").fill(link.partition("#")[2])
     await quiet_page.get_by_role("button", name="Sign in").click()
     await quiet_page.wait_for_url(re.compile(r"/inbox\?filter=is%3Apending$"))
@@ -98,42 +113,33 @@ async def test_a_wrong_token_is_told_and_can_be_tried_again(server: Server, page
     assert "login_wrong" not in page.url
 
 
-@contextmanager
-def clicked_elsewhere(url: str, path: Path) -> Iterator[str]:
-    """A page of another origin that submits a form to ours by itself."""
-    path.write_text(
-        f'<form method="post" action="{url}/logout" id="f"></form><script>document.getElementById("f").submit()</script>'
-    )
-    yield path.as_uri()
-
-
-async def test_a_page_elsewhere_cannot_sign_anyone_out(server: Server, page: Page, tmp_path: Path) -> None:
-    await page.goto(server.said["sign in"])
+async def test_a_page_elsewhere_cannot_sign_anyone_out(
+    server: Server, link: str, page: Page, tmp_path: Path
+) -> None:
+    evil = tmp_path / "evil.html"
+    evil.write_text(f'<form method="post" action="{server.url}/logout"></form><script>document.forms[0].submit()</script>')
+    await page.goto(link)
     await page.wait_for_url("**/inbox")
-    with clicked_elsewhere(server.url, tmp_path / "evil.html") as evil:
-        await page.goto(evil)
-        await expect(page.get_by_text("origin_refused")).to_be_visible()
+    await page.goto(evil.as_uri())
+    await expect(page.get_by_text("origin_refused")).to_be_visible()
     await page.goto(f"{server.url}/inbox")
     await expect(page.get_by_text("reviewer local")).to_be_visible()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("path", ["/login", "/inbox"])
 async def test_pages_fit_their_window_and_can_be_read(
-    server: Server, browser: Browser, path: str, scheme: str, width: int
+    server: Server, link: str, browser: Browser, scheme: Literal["light", "dark"]
 ) -> None:
-    async with await browser.new_context(
-        viewport={"width": width, "height": 800}, color_scheme="dark" if scheme == "dark" else "light"
-    ) as context:
+    async with await browser.new_context(color_scheme=scheme) as context:
         page = await context.new_page()
-        if path == "/inbox":
-            await page.goto(server.said["sign in"])
-            await page.wait_for_url("**/inbox")
-        else:
+        await page.goto(link)
+        await page.wait_for_url("**/inbox")
+        for path in ("/inbox", "/login"):
             await page.goto(f"{server.url}{path}")
-        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "scrolls sideways"
-        assert await page.evaluate(CONTRAST) == []
+            assert await page.evaluate(CONTRAST) == [], path
+            for width in (1280, 390, 320):
+                await page.set_viewport_size({"width": width, "height": 800})
+                assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} {width}"
 
 
 CONTRAST = """() => {

@@ -55,12 +55,14 @@ def _start(found: Settings) -> None:
 
 async def _serve(found: Settings, graphs: LoadedGraphs) -> None:
     from assent.cli import server
+    from assent.http import custom_routes
 
     async with AsyncExitStack() as stack:
         services = await stack.enter_async_context(open_services(found))
         await _refuse_open_door(services, found, graphs)
         secret_key.load(found)  # where there is none, the start is refused, not the first webhook
         engine = await stack.enter_async_context(open_engine(services.store, graphs, found))
+        await stack.enter_async_context(custom_routes.lifespan(graphs.app))
         listener = server.bind(found)  # before the welcome, whose keys are shown once and would be lost
         welcome = Welcome(None) if found.mode is Mode.SERVE else await services.onboarding.welcome()
         if found.mode is Mode.DEMO:

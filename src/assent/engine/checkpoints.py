@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -40,6 +41,9 @@ class Scope:
 
     tenant: str = DEFAULT_TENANT
     attempt: Attempt | None = None
+
+
+_current: ContextVar[Scope] = ContextVar("scope")
 
 
 class StoreSaver(BaseCheckpointSaver[int]):
@@ -149,8 +153,19 @@ def _matches(stored: Stored, wanted: dict[str, Any]) -> bool:
 
 
 def _scope(config: RunnableConfig) -> Scope:
-    scope: Scope = config["configurable"].get(SCOPE) or Scope()
+    """From the config; where LangGraph made one of its own, as for a subgraph's state, from where it was called."""
+    scope: Scope = config["configurable"].get(SCOPE) or _current.get()
     return scope
+
+
+@contextmanager
+def within(scope: Scope) -> Iterator[None]:
+    """Everything that is read or written in here, by whatever config, belongs to this scope."""
+    token = _current.set(scope)
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 def _thread(config: RunnableConfig) -> str:

@@ -17,6 +17,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from assent.domain import webhook_rules
+from assent.domain.webhook_rules import WebhookRules
 from assent.engine.graphs import FactoryGraph, GraphSpec, StaticGraph, compiled
 from assent.engine.imports import LoadError, authors_code, import_object, put_on_path
 from assent.engine.manifest import GraphEntry, Manifest, MemorySection
@@ -28,7 +30,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-__all__ = ["GraphSpec", "LoadError", "LoadedGraphs", "load_app", "load_auth", "load_graphs", "prepare"]
+__all__ = [
+    "GraphSpec",
+    "LoadError",
+    "LoadedGraphs",
+    "load_app",
+    "load_auth",
+    "load_graphs",
+    "load_webhook_rules",
+    "prepare",
+]
 
 
 AUTH_PARAMETERS = frozenset(
@@ -47,7 +58,10 @@ class LoadedGraphs:
     graphs: Mapping[str, GraphSpec]
     failures: Mapping[str, LoadError]
     memory: MemorySection = field(default_factory=MemorySection)
+    webhooks: WebhookRules = field(default_factory=WebhookRules)
     auth: Auth | None = None
+    app: ASGIApp | None = None
+    prefix: str = ""
 
 
 def prepare(manifest: Manifest) -> None:
@@ -101,6 +115,12 @@ def _not_a_graph(made: Any) -> str:
     if hasattr(made, "__aenter__") or inspect.isawaitable(made):
         return "name the function itself, not what it returns"
     return "name a StateGraph, a compiled graph, or a function that makes one"
+
+
+def load_webhook_rules(manifest: Manifest) -> WebhookRules:
+    """Which addresses the project's runs may name, with the headers of its own filled in from the environment."""
+    prepare(manifest)
+    return webhook_rules.read(manifest.webhooks, os.environ)
 
 
 def load_auth(manifest: Manifest) -> Auth | None:

@@ -5,8 +5,8 @@ Nothing of LangGraph is imported before the first graph is: a server without gra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 class Project:
     def __init__(self, loaded: LoadedGraphs, store: Store) -> None:
-        self._loaded = loaded
+        self.loaded = loaded
         self._store = store
 
     @property
     def graphs(self) -> Mapping[str, GraphSpec]:
-        return self._loaded.graphs
+        return self.loaded.graphs
 
     @cached_property
     def saver(self) -> Saver:
@@ -35,21 +35,27 @@ class Project:
 
         return StoreSaver(self._store)
 
-    def open(
+    @asynccontextmanager
+    async def open(
         self, graph_id: str, config: Mapping[str, Any], *, access: Access = "threads.create_run", context: Any = None
-    ) -> AbstractAsyncContextManager[AnyPregel]:
+    ) -> AsyncIterator[AnyPregel]:
         """The graph, ready for `config`, which `config_for` made."""
-        from assent.engine.checkpoints import SCOPE
+        from assent.engine.checkpoints import SCOPE, within
         from assent.engine.memory import MemoryStore
 
-        memory = MemoryStore(self._store, config["configurable"][SCOPE], self._loaded.memory)
-        return self.spec(graph_id).open(config, checkpointer=self.saver, store=memory, access=access, context=context)
+        scope = config["configurable"][SCOPE]
+        memory = MemoryStore(self._store, scope, self.loaded.memory)
+        spec = self.spec(graph_id)
+        opened = spec.open(config, checkpointer=self.saver, store=memory, access=access, context=context)
+        with within(scope):
+            async with opened as graph:
+                yield graph
 
     def spec(self, graph_id: str) -> GraphSpec:
         spec = self.graphs.get(graph_id)
         if spec is not None:
             return spec
-        failure = self._loaded.failures.get(graph_id)
+        failure = self.loaded.failures.get(graph_id)
         why = f"did not load: {failure}" if failure else "is not served here"
         raise NotFound(f"the graph {graph_id!r} {why}", hint=f"graphs here: {', '.join(sorted(self.graphs)) or 'none'}")
 

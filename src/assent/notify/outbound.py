@@ -75,20 +75,23 @@ class Outbound:
         url: str,
         *,
         headers: Mapping[str, str] | None = None,
+        credentials: Mapping[str, str] | None = None,
         content: bytes | None = None,
         timeout: float = TIMEOUT,
         limit: int = LIMIT,
     ) -> Answer:
-        """One call, redirects included, within `timeout` seconds from name to last byte: else `TimeoutError`."""
+        """One call, redirects included, within `timeout` seconds from name to last byte: else `TimeoutError`.
+        `credentials` are headers that only the server first named may see."""
+        sent = {**(credentials or {}), **(headers or {})}
         async with asyncio.timeout(timeout):
-            request = self.client.build_request(method, self.targets.check_url(url), headers=headers, content=content)
-            return await self._follow(request, limit)
+            request = self.client.build_request(method, self.targets.check_url(url), headers=sent, content=content)
+            return await self._follow(request, limit, private=credentials or {})
 
     async def close(self) -> None:
         if self._opened:
             await self.client.aclose()
 
-    async def _follow(self, request: httpx.Request, limit: int) -> Answer:
+    async def _follow(self, request: httpx.Request, limit: int, *, private: Iterable[str]) -> Answer:
         """Redirects are followed where they keep method and body; others are the answer."""
         for _ in range(REDIRECTS + 1):
             response = await self.client.send(request, stream=True)
@@ -98,6 +101,9 @@ class Outbound:
             await response.aclose()
             if (request.url.scheme, following.url.scheme) == ("https", "http"):
                 raise TargetRefused("redirected from https to http")
+            if _origin(request.url) != _origin(following.url):
+                for name in private:
+                    following.headers.pop(name, None)
             request = following
         raise httpx.TooManyRedirects(f"redirected more than {REDIRECTS} times", request=request)
 
@@ -191,6 +197,10 @@ async def ask_system(host: str, port: int) -> list[str]:
     except OSError as error:
         raise httpcore.ConnectError(f"{host} is not known: {error.strerror or error}") from None
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def _origin(url: httpx.URL) -> tuple[str, bytes, int | None]:
+    return url.scheme, url.raw_host, url.port
 
 
 async def _answer(response: httpx.Response, limit: int) -> Answer:

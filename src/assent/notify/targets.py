@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import httpx
 
 from assent.domain.addresses import Address, Allowed, is_host, is_loopback_name, literal
+from assent.domain.webhook_rules import WebhookRules
 from assent.errors import TargetRefused
 
 log = logging.getLogger(__name__)
@@ -25,11 +26,13 @@ _HINT = "the operator can name the network or the host in outbound_allow"
 @dataclass(frozen=True, slots=True)
 class Targets:
     allowed: Allowed = field(default_factory=Allowed)
+    rules: WebhookRules = field(default_factory=WebhookRules)
 
     def check_url(self, url: str | httpx.URL) -> httpx.URL:
         """The URL, read by the same code that will call it, or `TargetRefused`. Asks no name server."""
         found = _read(url)
         host = _host(found)
+        self.rules.check(scheme=found.scheme, host=host, port=found.port, length=len(str(found)))
         address = _THIS_MACHINE if is_loopback_name(host) else literal(host)
         if address is not None:
             self.check_addresses(host, [address])

@@ -41,7 +41,12 @@ class WebhookCarrier:
         headers = webhooks.headers(key, delivery.id, sent_at, content)
         headers["content-type"] = "application/json"
         return await self._outbound.send(
-            "POST", delivery.target, headers=headers, content=content, timeout=self._timeout
+            "POST",
+            delivery.target,
+            headers=headers,
+            credentials=self._outbound.targets.rules.headers,
+            content=content,
+            timeout=self._timeout,
         )
 
 

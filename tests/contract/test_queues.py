@@ -1,0 +1,206 @@
+"""What every queue must do: one run at a time on a thread, in order, whatever is asked for, cancelled or restarted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from assent.domain.access import DEFAULT_TENANT
+from assent.domain.runs import Cancel, Run, RunStatus, Strategy
+from assent.domain.threads import ThreadStatus
+from assent.errors import NotFound, ThreadBusy
+from assent.settings import Settings
+from assent.store import runs
+from assent.store.transaction import Tx
+from tests.contract.queues import CALLER, Site, queue, queue_settings, site, until
+from tests.scoreboard import Count, RecordScore
+
+__all__ = ["queue", "queue_settings", "site"]
+
+THREADS = 10
+
+
+async def test_a_run_starts_and_ends(site: Site) -> None:
+    thread = await site.thread()
+    run = await site.start(thread, "one")
+    await site.until_idle()
+    ended = await site.run(run)
+    assert ended is not None
+    assert (ended.status, ended.attempt) == (RunStatus.SUCCESS, 1)
+    assert await site.done(thread) == ["one.a", "one.b"]
+    assert (await site.row(thread)).status is ThreadStatus.IDLE
+
+
+async def test_a_transaction_that_fails_hands_nothing_over(site: Site) -> None:
+    thread = await site.thread()
+    first = await site.start(thread, "first", hold=True)
+    queued = await site.start(thread, "queued", multitask_strategy=Strategy.ENQUEUE)
+
+    def fail(tx: Tx) -> None:
+        tx.hand_over(queued.id)
+        raise NotFound("on purpose")
+
+    with pytest.raises(NotFound):
+        await site.store.write(DEFAULT_TENANT, fail)
+    site.trace.gate("first").set()
+    await site.until_idle()
+    assert site.trace.tags(thread) == ["first", "queued"]
+    assert not site.trace.met
+    assert (await site.run(first), await site.run(queued)) != (None, None)
+
+
+async def test_a_handover_too_many_does_no_harm(site: Site) -> None:
+    """Only the row decides whether it is a run's turn."""
+    thread = await site.thread()
+    first = await site.start(thread, "first", hold=True)
+    behind = await site.start(thread, "behind", multitask_strategy=Strategy.ENQUEUE)
+
+    def too_many(tx: Tx) -> None:
+        for run in (first, behind, behind, first):
+            tx.hand_over(run.id)
+
+    await site.store.write(DEFAULT_TENANT, too_many)
+    site.trace.gate("first").set()
+    await site.until_idle()
+    assert not site.trace.met
+    assert await site.done(thread) == ["first.a", "first.b", "behind.a", "behind.b"]
+
+
+@pytest.mark.parametrize("how", Cancel)
+async def test_a_run_that_is_executed_can_be_cancelled(site: Site, how: Cancel) -> None:
+    thread = await site.thread()
+    run = await site.start(thread, "held", hold=True)
+    await until(lambda: _entered(site, "held"), "the run did not start")
+    behind = await site.start(thread, "behind", multitask_strategy=Strategy.ENQUEUE)
+    await site.engine.runs.cancel(CALLER, thread, run.id, how)
+    await site.until_idle()
+    left = await site.run(run)
+    if how is Cancel.ROLLBACK:
+        assert left is None
+    else:
+        assert left is not None
+        assert left.status is RunStatus.INTERRUPTED
+    assert (await site.run(behind) or run).status is RunStatus.SUCCESS
+    assert not site.trace.met
+
+
+async def test_a_run_can_be_cancelled_at_any_moment(site: Site) -> None:
+    """Also right when it starts: nothing is left running with nobody at it."""
+    started: list[tuple[str, Run]] = []
+    for number in range(20):
+        thread = await site.thread()
+        run = await site.start(thread, f"held {number}", hold=True)
+        await asyncio.sleep(number * 0.001)
+        await site.engine.runs.cancel_if_active(CALLER, thread, run.id)
+        started.append((thread, run))
+    await site.until_idle()
+    for thread, run in started:
+        left = await site.run(run)
+        assert left is not None
+        assert left.status is RunStatus.INTERRUPTED
+        assert (await site.row(thread)).status is not ThreadStatus.BUSY
+
+
+async def test_a_delayed_run_waits_for_its_time_and_then_for_its_turn(site: Site) -> None:
+    thread = await site.thread()
+    delayed = await site.start(thread, "delayed", after_seconds=0.5)
+    assert (await site.row(thread)).status is ThreadStatus.IDLE
+    await site.start(thread, "first", hold=True)
+    await until(lambda: _woken(site, delayed), "the delayed run did not wake up")
+    assert site.trace.tags(thread) == ["first"]
+    site.trace.gate("first").set()
+    await site.until_idle()
+    ran = await site.run(delayed)
+    assert ran is not None
+    assert ran.started_at is not None
+    assert delayed.wake_at is not None
+    assert ran.started_at >= delayed.wake_at
+    assert site.trace.tags(thread) == ["first", "delayed"]
+    assert not site.trace.met
+
+
+async def test_a_process_that_stops_hands_its_runs_back(queue: str, queue_settings: Settings) -> None:
+    site = Site(queue_settings)
+    async with site.processes(1):
+        thread, other = await site.thread(), await site.thread()
+        run = await site.start(thread, "held", hold=True)
+        delayed = await site.start(other, "delayed", after_seconds=0.5)
+        await until(lambda: _entered(site, "held"), "the run did not start")
+    async with site.processes(1):
+        await until(lambda: _again(site, run), "the run was not taken up again")
+        site.trace.gate("held").set()
+        await site.until_idle()
+        ended = await site.run(run)
+        assert ended is not None
+        assert (ended.status, ended.attempt) == (RunStatus.SUCCESS, 2)
+        assert await site.done(thread) == ["held.a", "held.b"]
+        assert await site.done(other) == ["delayed.a", "delayed.b"]
+        assert await site.run(delayed) is not None
+
+
+@pytest.mark.scoreboard
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("strategy", [*Strategy, None], ids=lambda one: one or "mixed")
+async def test_many_creates_at_once(
+    site: Site, queue: str, strategy: Strategy | None, count: Count, record_score: RecordScore
+) -> None:
+    creates = count(full=200, quick=40)
+    threads = [await site.thread() for _ in range(THREADS)]
+    kinds = list(Strategy)
+    asked = [strategy or kinds[number // THREADS % len(kinds)] for number in range(creates)]
+    answers = await asyncio.gather(
+        *(site.start(threads[n % THREADS], f"{n}", multitask_strategy=asked[n]) for n in range(creates)),
+        return_exceptions=True,
+    )
+    made = {number: answer for number, answer in enumerate(answers) if isinstance(answer, Run)}
+    assert all(isinstance(answer, Run | ThreadBusy) for answer in answers), Counter(map(repr, answers))
+    await site.until_idle()
+    disorder = [thread for thread in threads if not _in_order(site, thread, made)]
+    busy = [thread for thread in threads if (await site.row(thread)).status is ThreadStatus.BUSY]
+    record_score(
+        f"{creates} creates at once over {THREADS} threads, {strategy or 'every strategy mixed'}, {queue}",
+        "never two at once on a thread, order kept, no thread left busy",
+        f"{len(site.trace.met)} met, {len(disorder)} out of order, {len(busy)} left busy, {len(made)} accepted",
+    )
+    assert not site.trace.met
+    assert not disorder
+    assert not busy
+    await _check_outcomes(site, threads, made, asked)
+
+
+def _in_order(site: Site, thread: str, made: dict[int, Run]) -> bool:
+    positions = [made[int(tag)].position for tag in site.trace.tags(thread)]
+    return positions == sorted(positions)
+
+
+async def _check_outcomes(site: Site, threads: list[str], made: dict[int, Run], asked: list[Strategy]) -> None:
+    """Every run that was accepted ended as its strategy, and those after it, say."""
+    left = {number: await site.run(run) for number, run in made.items()}
+    for thread in threads:
+        of_thread = {number: left[number] for number, run in made.items() if run.thread_id == thread}
+        last = max(of_thread, key=lambda number: made[number].position)
+        final = of_thread[last]
+        assert final is not None
+        assert final.status is RunStatus.SUCCESS
+        done = {entry.partition(".")[0] for entry in await site.done(thread)}
+        assert all(str(number) in done for number, run in of_thread.items() if run and run.status is RunStatus.SUCCESS)
+        assert not [number for number, run in of_thread.items() if run is None and str(number) in done]
+    if set(asked) <= {Strategy.ENQUEUE, Strategy.REJECT}:
+        assert {run.status for run in left.values() if run} == {RunStatus.SUCCESS}
+
+
+async def _entered(site: Site, tag: str) -> bool:
+    return any(tag == entered for _, entered, _ in site.trace.entered)
+
+
+async def _woken(site: Site, run: Run) -> bool:
+    found: Any = await site.store.read(DEFAULT_TENANT, runs.get, run.id)
+    return found.wake_at is None
+
+
+async def _again(site: Site, run: Run) -> bool:
+    found = await site.run(run)
+    return found is not None and found.attempt == 2

@@ -30,6 +30,13 @@ class ServerProcess:
     url: str = ""
 
     def start(self) -> ServerProcess:
+        self.launch()
+        self.url = self._wait_for(r"listening\s+(http://\S+)")
+        wait_until(self._answers, f"the server does not answer:\n{self.output}")
+        return self
+
+    def launch(self) -> None:
+        """Starts it without waiting until it serves."""
         self.output, self.url = "", ""
         self.process = subprocess.Popen(
             self.command,
@@ -40,9 +47,6 @@ class ServerProcess:
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self.url = self._wait_for(r"listening\s+(http://\S+)")
-        wait_until(self._answers, f"the server does not answer:\n{self.output}")
-        return self
 
     def kill(self) -> None:
         self.process.kill()

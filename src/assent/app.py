@@ -32,6 +32,7 @@ from assent.services.audit import Audit
 from assent.services.deliveries import Deliveries
 from assent.services.keys import Keys
 from assent.services.metrics import Metrics, Workers
+from assent.services.news import News
 from assent.services.onboarding import Onboarding
 from assent.services.retention import Retention
 from assent.services.runs import Runs
@@ -153,7 +154,8 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
             targets=outbound.targets,
             authorizer=custom_auth,
         )
-        threads = Threads(store, project, authorizer=custom_auth)
+        news = News(store, bus)
+        threads = Threads(store, project, on_state=news.edited, on_removal=news.removed, authorizer=custom_auth)
         executes = _on_sqlite(settings) or settings.run_in_server
         metrics = Metrics(store, (lambda: Workers(settings.run_concurrency, queue.active)) if executes else None)
         yield Engine(project, queue, assistants, runs, threads, metrics, custom_auth)

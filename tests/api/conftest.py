@@ -1,12 +1,17 @@
-"""A house is the whole app on a fresh database: `house` in production mode, `dev_house` as `assent dev` makes it."""
+"""A house is the whole app on a fresh database: `house` in production mode, `dev_house` as `assent dev` makes it.
+
+These two are built once and swept for each test, because making the app costs more than most tests; `build` makes one
+of the test's own, with other settings, or to take apart.
+"""
 
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 from assent.settings import Mode
-from tests.api.house import Builder, House, builder, make_empty_database
+from tests.api.house import Builder, House, make_empty_database
 
 
 @pytest.fixture(scope="session")
@@ -14,17 +19,32 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_empty_database(tmp_path_factory.mktemp("empty"))
 
 
+@pytest.fixture(scope="session")
+async def shared(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> AsyncIterator[dict[Mode, House]]:
+    async with AsyncExitStack() as stack:
+        builder = Builder(tmp_path_factory.mktemp("shared"), empty_database, stack)
+        yield {mode: await builder(mode) for mode in (Mode.SERVE, Mode.DEV)}
+
+
+@pytest.fixture
+async def house(shared: dict[Mode, House]) -> House:
+    await shared[Mode.SERVE].sweep()
+    return shared[Mode.SERVE]
+
+
+@pytest.fixture
+async def dev_house(shared: dict[Mode, House]) -> House:
+    await shared[Mode.DEV].sweep()
+    return shared[Mode.DEV]
+
+
 @pytest.fixture
 async def build(tmp_path: Path, empty_database: Path) -> AsyncIterator[Builder]:
-    async for found in builder(tmp_path, empty_database):
-        yield found
+    async with AsyncExitStack() as stack:
+        yield Builder(tmp_path, empty_database, stack)
 
 
 @pytest.fixture
-async def house(build: Builder) -> House:
+async def own_house(build: Builder) -> House:
+    """In production mode, for the test alone: routes may be added to it, its store may be closed."""
     return await build(Mode.SERVE)
-
-
-@pytest.fixture
-async def dev_house(build: Builder) -> House:
-    return await build(Mode.DEV)

@@ -1,7 +1,7 @@
 """Assent without a socket: the real app over a real SQLite file, called through httpx as from any address."""
 
 import shutil
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,6 +17,8 @@ from assent.domain.access import DEFAULT_TENANT, Kind, Role, operator
 from assent.settings import Mode, Settings
 from assent.store import migrations
 from assent.store.sqlite import SqliteStore
+from assent.store.tables import metadata
+from assent.store.transaction import Tx
 
 LOOPBACK = "http://127.0.0.1:2024"
 LOCAL = {"host": "127.0.0.1:2024"}
@@ -80,9 +82,28 @@ class House:
 
     def pass_time(self, time: timedelta) -> None:
         """Sets the database's clock forward."""
+        self._store.clock_offset += time
+
+    def forget(self) -> None:
+        """What is remembered of keys for half a second, so that tests need not wait."""
+        self.services.access._recent.clear()
+
+    async def sweep(self) -> None:
+        """As if nobody had ever been here."""
+        self.forget()
+        self._store.clock_offset = timedelta()
+        await self._store.write(None, _delete_all)
+
+    @property
+    def _store(self) -> SqliteStore:
         store = self.services.store
         assert isinstance(store, SqliteStore)
-        store.clock_offset += time
+        return store
+
+
+def _delete_all(tx: Tx) -> None:
+    for table in reversed(metadata.sorted_tables):
+        tx.sql(f'DELETE FROM "{table.name}"')
 
 
 def make_empty_database(folder: Path) -> Path:
@@ -109,11 +130,6 @@ class Builder:
         services = await self._stack.enter_async_context(open_services(found))
         engine = await self._stack.enter_async_context(open_engine(services.store, load_project(found), found))
         return House(services, found, create_app(services, engine, found))
-
-
-async def builder(folder: Path, empty_database: Path) -> AsyncIterator[Builder]:
-    async with AsyncExitStack() as stack:
-        yield Builder(folder, empty_database, stack)
 
 
 async def call(

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from io import StringIO
 
 import httpx
@@ -16,7 +16,7 @@ MEGABYTE = 1024 * 1024
 
 
 @pytest.fixture
-def lines() -> "AsyncIterator[StringIO]":
+def lines() -> Iterator[StringIO]:
     """What the server writes to its log, as JSON lines."""
     stream = StringIO()
     handler = logging.StreamHandler(stream)
@@ -25,7 +25,7 @@ def lines() -> "AsyncIterator[StringIO]":
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
-    yield stream  # type: ignore[misc]
+    yield stream
     logger.removeHandler(handler)
     logger.setLevel(level)
 
@@ -46,14 +46,14 @@ class TestRequestId:
         ],
     )
     async def test_is_one_from_header_to_log_to_body(
-        self, house: House, lines: StringIO, path: str, headers: dict[str, str], status: int
+        self, own_house: House, lines: StringIO, path: str, headers: dict[str, str], status: int
     ) -> None:
-        @house.app.get("/failing")
+        @own_house.app.get("/failing")
         async def fails() -> None:
             raise RuntimeError
 
-        sent = headers | ({"x-api-key": await house.key()} if "x-api-key" in headers else {})
-        response = await house.client().get(path, headers={**sent, "x-request-id": "given-1"})
+        sent = headers | ({"x-api-key": await own_house.key()} if "x-api-key" in headers else {})
+        response = await own_house.client().get(path, headers={**sent, "x-request-id": "given-1"})
         assert (response.status_code, response.headers["x-request-id"]) == (status, "given-1")
         if status != 200:
             assert response.json()["request_id"] == "given-1"
@@ -68,7 +68,7 @@ class TestRequestId:
 
     @pytest.mark.parametrize("given", ["a b", "x" * 65, "é", 'a"b', "", "a\tb"])
     async def test_is_not_taken_from_a_caller_who_puts_anything_else_into_it(self, house: House, given: str) -> None:
-        response = await house.client().get("/ok", headers={"x-request-id": given.encode("latin-1")})  # type: ignore[dict-item]
+        response = await house.client().get("/ok", headers=[(b"x-request-id", given.encode("latin-1"))])
         assert response.headers["x-request-id"] != given
 
     async def test_belongs_to_one_request_and_not_to_the_next(self, house: House) -> None:
@@ -114,7 +114,7 @@ class TestHost:
             "127.0.0.1:2024@evil.example",
             "[::1]evil.example",
             "evil.example#127.0.0.1",
-            "0.0.0.0",
+            "0.0.0.0",  # noqa: S104 - sent, not bound
             "",
         ],
     )

@@ -65,11 +65,11 @@ async def test_a_field_that_is_wrong_is_named_with_its_path(house: House) -> Non
 
 @pytest.mark.parametrize("path", ["/api/failing", "/failing"])
 async def test_what_nobody_expected_is_a_500_with_an_id_and_no_internals(
-    house: House, path: str, caplog: pytest.LogCaptureFixture
+    own_house: House, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    fail_at(house.app, path, RuntimeError(SECRET))
+    fail_at(own_house.app, path, RuntimeError(SECRET))
     with caplog.at_level(logging.INFO):
-        response = await house.client(await house.key()).post(path, headers={"x-request-id": "r-3"})
+        response = await own_house.client(await own_house.key()).post(path, headers={"x-request-id": "r-3"})
     assert (response.status_code, response.headers["x-request-id"]) == (500, "r-3")
     assert response.json()["request_id"] == "r-3"
     assert "r-3" in response.json()["detail"]
@@ -91,16 +91,16 @@ async def test_a_page_elsewhere_can_read_a_500(build: Builder) -> None:
     ("error", "status", "after"), [(Unavailable(), 503, "1"), (StoreBusy(), 503, "1"), (StorageFull(), 507, "30")]
 )
 async def test_what_passes_by_itself_says_when_to_come_again(
-    house: House, error: AssentError, status: int, after: str
+    own_house: House, error: AssentError, status: int, after: str
 ) -> None:
-    fail_at(house.app, "/api/failing", error)
-    response = await house.client(await house.key()).post("/api/failing")
+    fail_at(own_house.app, "/api/failing", error)
+    response = await own_house.client(await own_house.key()).post("/api/failing")
     assert (response.status_code, response.headers["retry-after"]) == (status, after)
     assert response.json()["code"] == error.code
 
 
-async def test_an_answer_that_has_begun_is_cut_off_and_not_continued(house: House) -> None:
-    @house.app.get("/half")
+async def test_an_answer_that_has_begun_is_cut_off_and_not_continued(own_house: House) -> None:
+    @own_house.app.get("/half")
     async def half() -> StreamingResponse:
         async def lines() -> AsyncIterator[str]:
             yield "first"
@@ -108,7 +108,7 @@ async def test_an_answer_that_has_begun_is_cut_off_and_not_continued(house: Hous
 
         return StreamingResponse(lines())
 
-    sent = await call(house.app, "GET", "/half", {"x-api-key": await house.key()})
+    sent = await call(own_house.app, "GET", "/half", {"x-api-key": await own_house.key()})
     assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
     assert sent[-1]["more_body"], "the server closes the connection, so that nobody takes this for the whole"
 

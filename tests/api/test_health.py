@@ -12,15 +12,15 @@ async def test_ok_answers_without_a_key(house: House, query: str) -> None:
 
 
 @pytest.mark.promise("P12")
-async def test_ok_says_when_the_database_does_not_answer(house: House) -> None:
-    await house.services.store.close()
-    assert (await house.client().get("/ok")).status_code == 200
-    response = await house.client().get("/ok?check_db=1")
+async def test_ok_says_when_the_database_does_not_answer(own_house: House) -> None:
+    await own_house.services.store.close()
+    assert (await own_house.client().get("/ok")).status_code == 200
+    response = await own_house.client().get("/ok?check_db=1")
     assert (response.status_code, response.json()["code"]) == (503, "unavailable")
     assert response.headers["retry-after"]
 
 
-async def test_without_its_database_it_lets_nobody_in(house: House) -> None:
-    secret = await house.key()
-    await house.services.store.close()
-    assert (await house.client(secret).get("/api/me")).status_code == 503
+async def test_without_its_database_it_lets_nobody_in(own_house: House) -> None:
+    secret = await own_house.key()
+    await own_house.services.store.close()
+    assert (await own_house.client(secret).get("/api/me")).status_code == 503

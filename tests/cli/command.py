@@ -18,6 +18,7 @@ import httpx
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - what the tests try to listen on
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,7 @@ def folder(tmp_path: Path, empty_database: Path) -> Path:
 
 
 @pytest.fixture
-def assent(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Assent:
+def assent(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Assent:
     monkeypatch.chdir(folder)
     for name, value in {"COLUMNS": "200", "NO_COLOR": "1"}.items():
         monkeypatch.setenv(name, value)

@@ -23,11 +23,14 @@ def test_config_tells_every_setting_and_where_it_comes_from(
 
 
 @pytest.mark.promise("P10")
-def test_config_hides_the_password(assent: Assent) -> None:
+def test_config_hides_passwords_and_secrets(assent: Assent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSENT_SECRET_KEY", "swordfish" * 4)
     for arguments in ((), ("--json",)):
         result = assent("config", "--database", "postgresql://ana:hunter2@db/assent", *arguments)
         assert "postgresql://ana:***@db/assent" in result.out
+        assert "secret_key" in result.out
         assert "hunter2" not in result.out
+        assert "swordfish" not in result.out
 
 
 @pytest.mark.parametrize("command", [("config",), ("keys", "list"), ("serve",), ("dev",), ("db", "upgrade")])
@@ -42,18 +45,26 @@ def test_a_wrong_setting_stops_any_command_with_a_line_that_names_it(
     assert hint == "  see docs/settings.md"
 
 
-def test_a_misspelt_variable_stops_and_a_foreign_one_is_told(
-    assent: Assent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_misspelt_variable_stops_and_a_foreign_one_is_told(assent: Assent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSENT_SERVICE_HOST", "10.0.0.1")
     result = assent("config")
     assert result.code == 0
     assert "ASSENT_SERVICE_HOST is not a setting and has no effect" in result.err
     monkeypatch.setenv("ASSENT_DATABSE", "postgresql://db/assent")
     result = assent("config")
-    assert (result.code, result.err) == (3, "assent: ASSENT_DATABSE is not a setting\n  did you mean ASSENT_DATABASE?\n")
+    assert (result.code, result.err) == (
+        3,
+        "assent: ASSENT_DATABSE is not a setting\n  did you mean ASSENT_DATABASE?\n",
+    )
 
 
 def test_version(assent: Assent) -> None:
-    assert assent("version", "--json").json.keys() == {"assent", "langgraph", "langgraph-sdk", "fastapi", "sqlalchemy", "python"}
+    assert assent("version", "--json").json.keys() == {
+        "assent",
+        "langgraph",
+        "langgraph-sdk",
+        "fastapi",
+        "sqlalchemy",
+        "python",
+    }
     assert assent("version").out.startswith("assent ")

@@ -38,10 +38,11 @@ def test_backup_is_a_whole_database_and_overwrites_nothing(assent: Assent, folde
 
 def test_prune_keeps_what_is_within_its_retention(assent: Assent, monkeypatch: pytest.MonkeyPatch) -> None:
     assent("users", "create", "ana")
-    assert assent("db", "prune", "--json").json == {"sessions": 0, "event_payloads": 0}
     monkeypatch.setenv("ASSENT_RETENTION_EVENT_PAYLOADS", "30d")
-    assert assent("db", "prune", "--json").json == {"sessions": 0, "event_payloads": 0}
-    assert assent("db", "prune").out == "0 sessions removed, 0 event payloads removed\n"
+    pruned = assent("db", "prune", "--json").json
+    assert {"sessions", "event_payloads"} <= pruned.keys()
+    assert set(pruned.values()) == {0}
+    assert "0 sessions removed, 0 event payloads removed" in assent("db", "prune").out
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,15 @@
 import pytest
 
 from tests.cli.conftest import Assent
-from tests.cli.tree import commands
+from tests.docs.surface import commands
 
 COMMANDS = commands()
 
 
 def test_the_walk_sees_the_commands() -> None:
-    assert {"dev", "demo", "serve", "worker", "config", "version", "erase", "db upgrade", "keys create"} <= set(COMMANDS)
+    assert {"dev", "demo", "serve", "worker", "config", "version", "erase", "db upgrade", "keys create"} <= set(
+        COMMANDS
+    )
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -22,7 +24,9 @@ def test_help(assent: Assent, name: str) -> None:
     for parameter in COMMANDS[name].params:
         if parameter.param_type_name == "option":
             assert parameter.opts[0] in result.out
-        assert parameter.name == "help" or getattr(parameter, "help", None), f"{name} does not say what {parameter.name} is"
+        assert parameter.name == "help" or getattr(parameter, "help", None), (
+            f"{name} does not say what {parameter.name} is"
+        )
 
 
 @pytest.mark.parametrize("arguments", [(), ("db",), ("keys",), ("users",), ("audit",)])
@@ -31,7 +35,9 @@ def test_a_group_alone_lists_its_commands(assent: Assent, arguments: tuple[str, 
     assert "Commands" in result.out + result.err
 
 
-@pytest.mark.parametrize("arguments", [("keyz",), ("keys", "create"), ("keys", "create", "x", "--kind", "robot"), ("dev", "--port", "x")])
+@pytest.mark.parametrize(
+    "arguments", [("keyz",), ("keys", "create"), ("keys", "create", "x", "--kind", "robot"), ("dev", "--port", "x")]
+)
 def test_a_wrong_call_is_exit_code_2(assent: Assent, arguments: tuple[str, ...]) -> None:
     result = assent(*arguments)
     assert (result.code, result.out) == (2, "")

@@ -14,7 +14,9 @@ def test_create_prints_the_secret_alone_on_standard_output(assent: Assent) -> No
 
 
 def test_create_list_revoke(assent: Assent) -> None:
-    new = assent("keys", "create", "bot", "--kind", "service", "--scope", "audit:read", "--expires-in", "90d", "--json").json
+    new = assent(
+        "keys", "create", "bot", "--kind", "service", "--scope", "audit:read", "--expires-in", "90d", "--json"
+    ).json
     assert (new["kind"], new["scopes"]) == ("service", ["audit:read"])
     assert new["secret"].startswith("asnt_service_")
     assert new["expires_at"] > new["created_at"]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cli.command import EVERYWHERE
 from tests.cli.conftest import Assent
 
 
@@ -44,7 +45,7 @@ def test_login_link_prints_a_link_and_nothing_else(assent: Assent) -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "shown"), [("0.0.0.0", "127.0.0.1"), ("::", "[::1]"), ("::1", "[::1]"), ("10.0.0.7", "10.0.0.7")]
+    ("host", "shown"), [(EVERYWHERE, "127.0.0.1"), ("::", "[::1]"), ("::1", "[::1]"), ("10.0.0.7", "10.0.0.7")]
 )
 def test_login_link_leads_to_where_the_server_listens(
     assent: Assent, monkeypatch: pytest.MonkeyPatch, host: str, shown: str

@@ -172,8 +172,9 @@ async def test_many_creates_at_once(
 
 
 def _in_order(site: Site, thread: str, made: dict[int, Run]) -> bool:
-    positions = [made[int(tag)].position for tag in site.trace.tags(thread)]
-    return positions == sorted(positions)
+    """By when they were let in: their places in line are given again once a run was rolled back."""
+    let_in = [made[int(tag)].created_at for tag in site.trace.tags(thread)]
+    return let_in == sorted(let_in)
 
 
 async def _check_outcomes(site: Site, threads: list[str], made: dict[int, Run], asked: list[Strategy]) -> None:
@@ -181,7 +182,7 @@ async def _check_outcomes(site: Site, threads: list[str], made: dict[int, Run], 
     left = {number: await site.run(run) for number, run in made.items()}
     for thread in threads:
         of_thread = {number: left[number] for number, run in made.items() if run.thread_id == thread}
-        last = max(of_thread, key=lambda number: made[number].position)
+        last = max(of_thread, key=lambda number: made[number].created_at)
         final = of_thread[last]
         assert final is not None
         assert final.status is RunStatus.SUCCESS

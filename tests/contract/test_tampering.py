@@ -138,9 +138,7 @@ UNREADABLE = [
 
 @only_sqlite
 @pytest.mark.parametrize("statement", UNREADABLE)
-async def test_what_cannot_even_be_read_is_a_break_and_no_crash(
-    database: str, store: AnyStore, statement: str
-) -> None:
+async def test_what_cannot_even_be_read_is_a_break_and_no_crash(database: str, store: AnyStore, statement: str) -> None:
     """A SQLite column takes any type."""
     await store.write("acme", tell_a_story, 9)
     with outside(database).connect() as connection:

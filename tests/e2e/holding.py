@@ -1,4 +1,4 @@
-"""What tests of running servers share: waiting for something to become true, and holding the graph `slow` at its gates."""
+"""What tests of running servers share: waiting until something is true, holding the graph `slow` at its gates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from langgraph_sdk.client import LangGraphClient
 async def until(condition: Callable[[], Awaitable[object]], *, patience: float = 20) -> None:
     """Looks again and again until the server says so."""
     async with asyncio.timeout(patience):
-        while not await condition():
+        while not await condition():  # noqa: ASYNC110 - the server decides when
             await asyncio.sleep(0.01)
 
 

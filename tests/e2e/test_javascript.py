@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ TESTS = Path(__file__).parent / "js"
 INSTALLED = Path(__file__).parents[2] / ".tools" / "javascript"
 VERSIONS = ("sdk-1.12", "sdk-2.0")
 
+Run = Callable[[str, str], None]
+
 
 @pytest.fixture(scope="session")
 def node() -> Path:
@@ -23,9 +27,15 @@ def node() -> Path:
     return INSTALLED / "node"
 
 
-def run(node: Path, server: ServerProcess, version: str, name: str) -> None:
+@pytest.fixture
+def javascript(node: Path, server: ServerProcess, tmp_path: Path) -> Run:
+    return partial(run, node, server, tmp_path)
+
+
+def run(node: Path, server: ServerProcess, folder: Path, version: str, name: str) -> None:
     environment = {
         "PATH": os.environ["PATH"],
+        "TMPDIR": str(folder),
         "ASSENT_URL": server.url,
         "LANGGRAPH_SDK": (INSTALLED / "node_modules" / version / "dist" / "index.js").as_uri(),
     }
@@ -43,11 +53,11 @@ def run(node: Path, server: ServerProcess, version: str, name: str) -> None:
 @pytest.mark.promise("SERVE-01")
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ["assistants", "threads", "runs"])
-def test_the_sdk_finds_what_it_expects(node: Path, server: ServerProcess, version: str, name: str) -> None:
-    run(node, server, version, name)
+def test_the_sdk_finds_what_it_expects(javascript: Run, version: str, name: str) -> None:
+    javascript(version, name)
 
 
 @pytest.mark.promise("INBOX-11", "INBOX-12", "INBOX-13", "INBOX-14", "INBOX-16", "INBOX-23")
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_inbox_example_is_answered_from_typescript(node: Path, server: ServerProcess, version: str) -> None:
-    run(node, server, version, "inbox")
+def test_the_inbox_example_is_answered_from_typescript(javascript: Run, version: str) -> None:
+    javascript(version, "inbox")

@@ -43,7 +43,7 @@ def around(*graphs: RemoteGraph) -> Any:
     builder = StateGraph(Outer)
     for graph in graphs:
         name = f"remote_{graph.assistant_id}"
-        builder.add_node(name, graph)  # type: ignore[call-overload]
+        builder.add_node(name, graph)
         builder.add_edge(START, name)
     return builder.compile(checkpointer=InMemorySaver())
 
@@ -151,7 +151,8 @@ async def test_a_question_inside_a_subgraph_is_found_in_its_state(remote: Remote
     (child,) = state.tasks
     assert child.state.next == ("inner",)
     assert child.state.values["log"] == ["outer"]
-    assert (await graph.aget_state(config)).tasks[0].state["configurable"]["checkpoint_ns"].startswith("child:")
+    alone: Any = await graph.aget_state(config)
+    assert alone.tasks[0].state["configurable"]["checkpoint_ns"].startswith("child:")
     done = await graph.ainvoke(Command(resume="go"), config)
     assert done["log"] == ["outer", "outer", "inner: go", "last"]
 
@@ -177,7 +178,7 @@ async def test_the_graph_is_drawn(remote: Remote) -> None:
 async def test_it_is_a_node_of_another_graph(remote: Remote) -> None:
     outer = around(remote("slow"))
     parts = [part async for part in outer.astream({"text": "x"}, on_thread(), subgraphs=True, stream_mode="updates")]
-    assert [list(data)[0] for place, data in parts if place] == ["a", "b", "c"]
+    assert [next(iter(data)) for place, data in parts if place] == ["a", "b", "c"]
     assert parts[-1][1]["remote_slow"]["log"] == ["x:a", "x:b", "x:c"]
 
 

@@ -1,4 +1,4 @@
-"""Streams as bytes: frames, headers, heartbeats, names, what a late or returning reader gets, and following a thread."""
+"""Streams as bytes: frames, headers, heartbeats, names, what late and returning readers get, following a thread."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -55,11 +56,14 @@ def of(name: str, seen: Events) -> list[Any]:
 async def test_frames_are_exactly_so(http: httpx.AsyncClient) -> None:
     answer = await streamed(http, "echo", {"text": "r"})
     run = answer.headers["content-location"].rsplit("/", 1)[-1]
-    assert answer.content == (
-        f'event: metadata\r\ndata: {{"run_id":"{run}","attempt":1}}\r\n\r\n'
-        'event: values\r\ndata: {"text":"r"}\r\n\r\n'
-        'event: values\r\ndata: {"text":"r","reply":"r"}\r\n\r\n'
-    ).encode()
+    assert (
+        answer.content
+        == (
+            f'event: metadata\r\ndata: {{"run_id":"{run}","attempt":1}}\r\n\r\n'
+            'event: values\r\ndata: {"text":"r"}\r\n\r\n'
+            'event: values\r\ndata: {"text":"r","reply":"r"}\r\n\r\n'
+        ).encode()
+    )
 
 
 async def test_resumable_frames_carry_an_id_last(http: httpx.AsyncClient) -> None:
@@ -86,7 +90,11 @@ async def test_a_quiet_connection_is_kept_alive(
     """A comment in streams and a line break in long answers, at least every five seconds."""
     thread, run, gates = await held(client, tmp_path)
     path = f"/threads/{thread}/runs/{run}"
-    async with asyncio.timeout(8), http.stream("GET", f"{path}/stream") as live, http.stream("GET", f"{path}/join") as one:
+    async with (
+        asyncio.timeout(8),
+        http.stream("GET", f"{path}/stream") as live,
+        http.stream("GET", f"{path}/join") as one,
+    ):
         assert await anext(live.aiter_raw()) == b": heartbeat\r\n\r\n"
         assert await anext(one.aiter_raw()) == b"\n"
     gates.open()
@@ -204,7 +212,7 @@ async def test_events_are_langchains(http: httpx.AsyncClient) -> None:
     ]
 
 
-SPELLINGS = {
+SPELLINGS: dict[str, Any] = {
     "repeated": [("stream_mode", "updates"), ("stream_mode", "tasks")],
     "json": [("stream_mode", '["updates","tasks"]')],
     "comma": [("stream_mode", "updates,tasks")],
@@ -238,10 +246,10 @@ async def test_a_mode_that_does_not_exist_is_refused(http: httpx.AsyncClient, cl
     for wrong in ("bogus", "[bad", '["bogus"]', "{}"):
         assert (await http.get(answer.headers["location"], params={"stream_mode": wrong})).status_code == 422, wrong
     thread = await new_thread(client)
-    for wrong in ("bogus", ["bogus"], ["values", "bogus"], [], 1):
-        body = {"assistant_id": "echo", "input": {}, "stream_mode": wrong}
-        status = (await http.post(f"/threads/{thread}/runs/stream", json=body)).status_code
-        assert status == (200 if wrong == [] else 422), wrong
+    given: Any
+    for given in ("bogus", ["bogus"], ["values", "bogus"], 1):
+        body = {"assistant_id": "echo", "input": {}, "stream_mode": given}
+        assert (await http.post(f"/threads/{thread}/runs/stream", json=body)).status_code == 422, given
 
 
 @pytest.mark.parametrize("given", ["-1", "0", "-"])
@@ -371,9 +379,11 @@ async def test_following_a_thread_is_refused_where_it_cannot_be(
     http: httpx.AsyncClient, client: LangGraphClient
 ) -> None:
     thread = await new_thread(client)
-    assert (await http.get(f"/threads/{thread}/stream?stream_modes=bogus")).status_code == 422
-    assert (await http.get(f"/threads/{thread}/stream", headers={"Last-Event-ID": "garbage"})).status_code == 422
-    assert (await http.get("/threads/not-an-id/stream")).status_code == 422
+    path = f"/threads/{thread}/stream"
+    for wrong in ("bogus", "run_modes,bogus"):
+        assert await _status(http, path, params={"stream_modes": wrong}) == 422
+    assert await _status(http, path, headers={"Last-Event-ID": "garbage"}) == 422
+    assert await _status(http, f"/threads/{uuid4()}/stream") == 404
 
 
 async def test_a_follower_of_a_thread_is_there_before_its_runs(
@@ -381,7 +391,7 @@ async def test_a_follower_of_a_thread_is_there_before_its_runs(
 ) -> None:
     """One that comes while a run is under way sees the rest of it."""
     modes: Any = ["updates"]
-    thread, run, gates = await held(client, tmp_path, stream_mode=modes)
+    thread, _, gates = await held(client, tmp_path, stream_mode=modes)
     async with http.stream("GET", f"/threads/{thread}/stream") as live:
         gates.open()
         seen = [json.loads(frame["data"]) for frame in await _frames_until(live, done=1)]
@@ -397,6 +407,11 @@ async def _run(client: LangGraphClient, thread: str, text: str, **options: Any) 
     run = await client.runs.create(thread, "echo", input={"text": text}, stream_mode="updates", **options)
     await client.runs.join(thread, run["run_id"])
     return run["run_id"]
+
+
+async def _status(http: httpx.AsyncClient, path: str, **options: Any) -> int:
+    async with http.stream("GET", path, **options) as live:
+        return live.status_code
 
 
 async def _read(live: httpx.Response) -> httpx.Response:

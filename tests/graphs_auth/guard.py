@@ -125,7 +125,7 @@ async def deny(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> Any:
 
 
 async def insist(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> Any:
-    assert ctx.resource == "nothing", SECRET
+    assert ctx.action == "put", SECRET
 
 
 async def refuse(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> Any:

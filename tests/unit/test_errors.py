@@ -1,24 +1,13 @@
 """The exception tree: drawn once, with stable codes."""
 
-import importlib
-import pkgutil
 import re
-from collections.abc import Iterator
 
-import pytest
-
-import assent
 from assent import errors
 from assent.cli.output import EXIT_CODES
 from assent.errors import AssentError, Unavailable
+from tests.docs.surface import errors as all_errors
 
 LINE = re.compile(r"^    (?P<indent>[│├└─ ]*)(?P<name>[A-Z]\w+) +(?P<code>[a-z_]+) +(?P<status>\d{3})", re.MULTILINE)
-
-
-def tree(kind: type[AssentError]) -> Iterator[type[AssentError]]:
-    yield kind
-    for child in kind.__subclasses__():
-        yield from tree(child)
 
 
 def drawn() -> list[tuple[str, str, str, int]]:
@@ -37,18 +26,9 @@ def declared() -> list[tuple[str, str, str, int]]:
     """The same of every class of the module."""
     return [
         (kind.__mro__[1].__name__, kind.__name__, kind.code, kind.status)
-        for kind in tree(AssentError)
+        for kind in all_errors()
         if kind.__module__ == errors.__name__
     ]
-
-
-@pytest.fixture(scope="module")
-def everything() -> list[type[AssentError]]:
-    """Every error of the whole package."""
-    for module in pkgutil.walk_packages(assent.__path__, "assent."):
-        if "revisions" not in module.name and not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
-    return [kind for kind in tree(AssentError) if kind.__module__.startswith("assent.")]
 
 
 def test_the_drawing_shows_the_classes_as_they_are() -> None:
@@ -56,14 +36,14 @@ def test_the_drawing_shows_the_classes_as_they_are() -> None:
     assert len(drawn()) >= 18
 
 
-def test_codes_are_unique_and_plain(everything: list[type[AssentError]]) -> None:
-    codes = [kind.code for kind in everything]
+def test_codes_are_unique_and_plain() -> None:
+    codes = [kind.code for kind in all_errors()]
     assert len(codes) == len(set(codes)), sorted(codes)
     assert all(re.fullmatch("[a-z]+(_[a-z]+)*", code) for code in codes)
 
 
-def test_every_class_says_in_one_line_what_it_means(everything: list[type[AssentError]]) -> None:
-    for kind in everything:
+def test_every_class_says_in_one_line_what_it_means() -> None:
+    for kind in all_errors():
         message = (kind.__doc__ or "").partition("\n")[0]
         assert message, kind
         assert not message.startswith("Something went wrong") or kind is AssentError
@@ -75,14 +55,14 @@ def test_the_message_is_the_docstring_unless_the_raiser_knows_better() -> None:
     assert errors.NotFound("no key", hint="look again", id="7").extra == {"id": "7"}
 
 
-def test_statuses_are_errors_and_what_may_be_repeated_says_when(everything: list[type[AssentError]]) -> None:
-    for kind in everything:
+def test_statuses_are_errors_and_what_may_be_repeated_says_when() -> None:
+    for kind in all_errors():
         assert 400 <= kind.status < 600
         assert (kind.status in (503, 507)) is issubclass(kind, Unavailable)
 
 
-def test_every_error_has_an_exit_code(everything: list[type[AssentError]]) -> None:
-    for kind in everything:
+def test_every_error_has_an_exit_code() -> None:
+    for kind in all_errors():
         assert any(issubclass(kind, known) for known in EXIT_CODES)
     assert len(EXIT_CODES) == len({*EXIT_CODES})
     assert 0 not in EXIT_CODES.values()

@@ -60,7 +60,7 @@ class TestLayers:
 
     def test_settings_do_not_change(self) -> None:
         with pytest.raises(ValidationError):
-            Settings().port = 1  # type: ignore[misc]
+            Settings().port = 1
 
 
 class TestDerivedDefaults:
@@ -74,7 +74,9 @@ class TestDerivedDefaults:
         assert (found.settings.port, found.settings.database) == (8002, "sqlite:///.assent/demo.db")
 
     def test_what_is_set_is_taken_for_the_demo_too(self, tmp_path: Path) -> None:
-        found = loaded(tmp_path, environment={"ASSENT_PORT": "9000", "ASSENT_DATABASE": "sqlite:///x.db"}, mode=Mode.DEMO)
+        found = loaded(
+            tmp_path, environment={"ASSENT_PORT": "9000", "ASSENT_DATABASE": "sqlite:///x.db"}, mode=Mode.DEMO
+        )
         assert (found.settings.port, found.settings.database) == (9000, "sqlite:///x.db")
         assert found.origins["port"] == "ASSENT_PORT"
 
@@ -87,6 +89,9 @@ WRONG = {
     "database_connections": "0",
     "max_body_bytes": "12",
     "session_lifetime": "a week",
+    "secret_key": SECRET,
+    "outbound_allow": "not a network/99",
+    "default_multitask_strategy": SECRET,
     "log_level": SECRET,
     "log_format": SECRET,
     "retention_event_payloads": "-1s",
@@ -185,7 +190,7 @@ class TestVariablesThatAreNoSettings:
         ("127.1.2.3", True),
         ("::1", True),
         ("localhost", True),
-        ("0.0.0.0", False),
+        ("0.0.0.0", False),  # noqa: S104 - compared, not bound
         ("::", False),
         ("127.0.0.1.evil.example", False),
         ("localhost.evil.example", False),

@@ -113,11 +113,11 @@ async def test_a_wrong_token_is_told_and_can_be_tried_again(server: Server, page
     assert "login_wrong" not in page.url
 
 
-async def test_a_page_elsewhere_cannot_sign_anyone_out(
-    server: Server, link: str, page: Page, tmp_path: Path
-) -> None:
+async def test_a_page_elsewhere_cannot_sign_anyone_out(server: Server, link: str, page: Page, tmp_path: Path) -> None:
     evil = tmp_path / "evil.html"
-    evil.write_text(f'<form method="post" action="{server.url}/logout"></form><script>document.forms[0].submit()</script>')
+    evil.write_text(
+        f'<form method="post" action="{server.url}/logout"></form><script>document.forms[0].submit()</script>'
+    )
     await page.goto(link)
     await page.wait_for_url("**/inbox")
     await page.goto(evil.as_uri())

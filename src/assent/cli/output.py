@@ -15,9 +15,11 @@ from rich.table import Table
 from assent.errors import (
     AssentError,
     AuditBroken,
+    BadRequest,
     ConfigError,
     Conflict,
     Forbidden,
+    HandlerRefused,
     Invalid,
     NotFound,
     Unauthenticated,
@@ -27,8 +29,10 @@ from assent.errors import (
 EXIT_CODES: dict[type[AssentError], int] = {
     ConfigError: 3,
     Invalid: 2,
+    BadRequest: 2,
     Unauthenticated: 4,
     Forbidden: 4,
+    HandlerRefused: 4,
     NotFound: 5,
     Conflict: 6,
     Unavailable: 7,

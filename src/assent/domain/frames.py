@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+
+from assent.domain.runs import Run
+
+ATTEMPT_STRIDE = 1_000_000
+"""Each attempt of a run numbers its frames above whatever an earlier one reached."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 END = "end"
 """Closes a run's stream for everyone who follows it; its data is the run's result. Never sent to a client."""
+
+STATE_UPDATE = "state_update"
+"""Of a thread rather than of a run: its state was edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +61,32 @@ def seen_from_thread(frame: Frame, run_id: str) -> Frame:
     return Frame(frame.seq, "metadata", b'{"status":"run_done","run_id":"%s"}' % run_id.encode(), frame.id)
 
 
+def over(tenant: str, run: Run) -> tuple[Stream, Frame]:
+    """The end of a stream that nobody writes any more: its run was cancelled before it began, or has been removed."""
+    seq = run.attempt * ATTEMPT_STRIDE + 1
+    last = Frame(seq, END, b"null", frame_id(run.created_at, seq))
+    return Stream(tenant, run.thread_id, run.id, run.attempt), last
+
+
 def frame_id(run_created: datetime, seq: int) -> str:
     """Sorted as well: the runs of a thread follow one another, so the run's time comes first."""
-    return f"{int(run_created.timestamp() * 1000)}-{seq}"
+    return f"{moment(run_created)}-{seq}"
 
 
 def seq_of(event_id: str) -> int | None:
     """The sequence number in a client's `Last-Event-ID`; 0 asks for everything, None is not one of ours."""
-    if event_id in ("-1", "0", "-", "0-0"):
-        return 0
-    _, dash, seq = event_id.rpartition("-")
-    return int(seq) if dash and seq.isascii() and seq.isdigit() else None
+    position = position_of(event_id)
+    return None if position is None else position[1]
+
+
+def position_of(event_id: str) -> tuple[int, int] | None:
+    """The run's time and the sequence number in a client's `Last-Event-ID`."""
+    if event_id in ("-1", "0", "-"):
+        return 0, 0
+    found = re.fullmatch(r"([0-9]{1,18})-([0-9]{1,9})", event_id)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def moment(instant: datetime) -> int:
+    """In microseconds: two runs of a thread are made in one millisecond easily."""
+    return (instant - _EPOCH) // timedelta(microseconds=1)

@@ -108,6 +108,14 @@ def run_view(run: Run) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Runs that were cancelled: those that someone executes have still to be stopped, the others are over."""
+
+    running: tuple[Run, ...] = ()
+    over: tuple[Run, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Admission:
     """What admitting a run does to those that are there."""
 

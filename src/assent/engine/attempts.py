@@ -67,6 +67,7 @@ class Attempts:
                 log.warning("an attempt was cut off", extra={"run_id": run.id, "reason": error.message})
             held = Attempt(current.id, current.attempt)
             current = await self._patiently(partial(self._store.write, tenant, runs.begin_again, held))
+        log.warning("attempt was taken over", extra={"run_id": run.id})
 
     async def _patiently(self, action: Callable[[], Awaitable[T]]) -> T:
         return await patiently(action, stopping=self._stopping)

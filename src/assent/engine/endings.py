@@ -23,12 +23,10 @@ def finish(
     if outcome.rolled_back:
         checkpoints.remove_of_run(tx, run.thread_id, run.id)
         runs.remove(tx, run.id)
-        _restore(tx, run.thread_id)
+        waits = _restore(tx, run.thread_id)
     else:
-        _record(tx, run.thread_id, outcome, shown=shown)
+        waits = _record(tx, run.thread_id, outcome, shown=shown)
     deliveries.announce(tx, run, outcome)
-    thread = threads.get(tx, run.thread_id)
-    waits = thread is not None and thread.waits
     following = runs.promote(tx, run.thread_id, waits=waits)
     if following is not None and not waits:
         threads.set_status(tx, run.thread_id, ThreadStatus.BUSY)
@@ -36,7 +34,8 @@ def finish(
         threads.remove(tx, run.thread_id)
 
 
-def _record(tx: Tx, thread_id: str, outcome: Outcome, *, shown: bool) -> None:
+def _record(tx: Tx, thread_id: str, outcome: Outcome, *, shown: bool) -> bool:
+    """Whether the thread waits for an answer now."""
     threads.set_state(
         tx,
         thread_id,
@@ -47,6 +46,7 @@ def _record(tx: Tx, thread_id: str, outcome: Outcome, *, shown: bool) -> None:
         next=list(outcome.next),
         shown=shown,
     )
+    return bool(outcome.pending)
 
 
 def _status(outcome: Outcome) -> ThreadStatus:
@@ -55,9 +55,12 @@ def _status(outcome: Outcome) -> ThreadStatus:
     return ThreadStatus.INTERRUPTED if outcome.pending or outcome.next else ThreadStatus.IDLE
 
 
-def _restore(tx: Tx, thread_id: str) -> None:
-    """A rolled-back run leaves no trace: the row still shows the state before it, only the status has to follow."""
+def _restore(tx: Tx, thread_id: str) -> bool:
+    """A rolled-back run leaves no trace: the row still shows the state before it, only the status has to follow.
+    Whether the thread waits for an answer now."""
     thread = threads.get(tx, thread_id)
-    if thread is not None:
-        stopped = thread.waits or bool(thread.next)
-        threads.set_status(tx, thread_id, ThreadStatus.INTERRUPTED if stopped else ThreadStatus.IDLE)
+    if thread is None:
+        return False
+    stopped = thread.waits or bool(thread.next)
+    threads.set_status(tx, thread_id, ThreadStatus.INTERRUPTED if stopped else ThreadStatus.IDLE)
+    return thread.waits

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from assent.domain.frames import END, Frame, Stream, frame_id
+from assent.domain.frames import ATTEMPT_STRIDE, END, Frame, Stream, frame_id
 from assent.domain.runs import Run
 from assent.engine import jsonable
 from assent.ports import Bus
-
-_ATTEMPT_STRIDE = 1_000_000
 
 
 class Feed:
@@ -17,7 +15,7 @@ class Feed:
         self._bus = bus
         self._run = run
         self.stream = Stream(tenant, run.thread_id, run.id, run.attempt, bool(run.kwargs.get("resumable")))
-        self._seq = (run.attempt - 1) * _ATTEMPT_STRIDE  # above whatever an earlier attempt reached
+        self._seq = (run.attempt - 1) * ATTEMPT_STRIDE
 
     async def send(self, event: str, data: Any) -> None:
         await self._bus.publish(self.stream, self._frame(event, data))

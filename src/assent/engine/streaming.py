@@ -113,8 +113,11 @@ class Translator:
 def _cleaned(mode: str, data: Any) -> Any:
     if mode == "checkpoints":
         return _checkpoint(data)
-    if mode == "debug" and data.get("type") == "checkpoint":
-        return {**data, "payload": _checkpoint(data["payload"])}
+    if mode == "tasks":
+        return _asked(data)
+    if mode == "debug":
+        clean = _checkpoint if data.get("type") == "checkpoint" else _asked
+        return {**data, "payload": clean(data["payload"])}
     if mode == "events":
         return {**data, "metadata": _public(data.get("metadata") or {})}
     return data
@@ -128,7 +131,19 @@ def _checkpoint(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _task(task: dict[str, Any]) -> dict[str, Any]:
+    task = _asked(task)
     return {**task, "state": _config(task["state"])} if isinstance(task.get("state"), dict) else task
+
+
+def _asked(task: dict[str, Any]) -> dict[str, Any]:
+    """A task with its questions as they are shown elsewhere: `response_schema` only where there is one."""
+    if not task.get("interrupts"):
+        return task
+    questions = [
+        {name: value for name, value in question.items() if name != "response_schema" or value is not None}
+        for question in task["interrupts"]
+    ]
+    return {**task, "interrupts": questions}
 
 
 def _config(config: Any) -> Any:

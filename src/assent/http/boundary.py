@@ -96,7 +96,7 @@ class LastResort:
             await self.app(scope, receive, watched)
         except ClientDisconnect:
             log.info("the caller went away before the end of the request", extra={"path": scope["path"]})
-        except Exception as error:  # the last boundary: an unfinished answer is cut off, a missing one becomes a 500
+        except Exception as error:  # noqa: BLE001 - the last boundary: what is unfinished is cut off, the rest a 500
             response = errors.last(scope["path"], error)
             if not answered:
                 await response(scope, receive, send)

@@ -7,11 +7,14 @@ handler reads is kept for the route, which reads it again.
 from __future__ import annotations
 
 import json
+import re
+from functools import lru_cache
 from typing import Any
 
+from fastapi import FastAPI, routing
 from starlette.datastructures import QueryParams
 from starlette.requests import HTTPConnection, Request
-from starlette.routing import Match
+from starlette.routing import compile_path
 from starlette.types import Message, Receive
 
 from assent.domain.access import Principal
@@ -36,16 +39,19 @@ class Replay:
 
 
 async def principal(auth: CustomAuth, connection: HTTPConnection, replay: Replay) -> Principal:
-    return await auth.authenticate({name: await _argument(name, connection, replay) for name in auth.parameters})
+    request = Request(connection.scope, replay.read) if connection.scope["type"] == "http" else None
+    return await auth.authenticate({name: await _argument(name, connection, request) for name in auth.parameters})
 
 
-async def _argument(name: str, connection: HTTPConnection, replay: Replay) -> Any:  # noqa: C901 - one line per name
+async def _argument(  # noqa: C901 - one line per name
+    name: str, connection: HTTPConnection, request: Request | None
+) -> Any:
     scope = connection.scope
     match name:
         case "request":
-            return _request(connection, replay)
+            return _required(request)
         case "body":
-            return await _body(connection, replay)
+            return await _body(_required(request))
         case "path":
             return scope["path"]
         case "method":
@@ -66,27 +72,31 @@ async def _argument(name: str, connection: HTTPConnection, replay: Replay) -> An
             return None
 
 
-def _request(connection: HTTPConnection, replay: Replay) -> Request:
-    if connection.scope["type"] != "http":
+def _required(request: Request | None) -> Request:
+    if request is None:
         raise HandlerRefused("the auth handler asks for a request, which a web socket is not")
-    return Request(connection.scope, replay.read)
+    return request
 
 
-async def _body(connection: HTTPConnection, replay: Replay) -> Any:
+async def _body(request: Request) -> Any:
     """None where there is nothing that can be read: the route will say so."""
-    if connection.scope["type"] != "http":
-        return None
-    sent = await Request(connection.scope, replay.read).body()
+    sent = await request.body()
     try:
         return json.loads(sent) if sent else {}
     except ValueError:
         return None
 
 
-def _path_params(connection: HTTPConnection) -> dict[str, Any]:
-    for route in connection.scope["app"].routes:
-        match, found = route.matches(connection.scope)
-        if match is Match.FULL:
-            params: dict[str, Any] = found.get("path_params", {})
-            return params
+def _path_params(connection: HTTPConnection) -> dict[str, str]:
+    for methods, pattern in _patterns(connection.scope["app"]):
+        if connection.scope.get("method", "GET") in methods and (found := pattern.fullmatch(connection.scope["path"])):
+            return found.groupdict()
     return {}
+
+
+@lru_cache(maxsize=4)
+def _patterns(app: FastAPI) -> list[tuple[frozenset[str], re.Pattern[str]]]:
+    """Every route with its methods, those of included routers too. Which way these are kept depends on FastAPI."""
+    each: Any = getattr(routing, "iter_route_contexts", iter)
+    routes = [route for route in each(app.routes) if getattr(route, "methods", None)]
+    return [(frozenset(route.methods), compile_path(route.path)[0]) for route in routes]

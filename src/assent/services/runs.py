@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import Any
 
 from assent.domain.access import Principal, Scope
-from assent.domain.frames import Frame, thread_topic
+from assent.domain.frames import Frame, Stream, over, thread_topic
 from assent.domain.ids import new_id
-from assent.domain.runs import Cancel, Run, RunStatus, Strategy
+from assent.domain.runs import Cancel, Cancelled, Run, RunStatus, Strategy
 from assent.domain.threads import ThreadStatus
 from assent.domain.visibility import Visible, shows
 from assent.errors import BadRequest, Conflict, HandlerRefused, NotFound
@@ -53,10 +53,10 @@ class Runs:
         assistant = await self._assistants.resolve(caller, request.assistant_id)
         strategy, new = request.multitask_strategy or self._default_strategy, run_id or new_id()
         visible, request = await self._may.create_run(caller, thread_id, new, request, strategy)
-        run, stopped = await self._store.write(
+        run, replaced = await self._store.write(
             caller.tenant, start, caller, assistant, request, strategy, thread_id, new, visible
         )
-        await self._stop(caller.tenant, stopped)
+        await self._stop(caller.tenant, replaced)
         return run
 
     async def get(self, caller: Principal, thread_id: str, run_id: str) -> Run:
@@ -86,8 +86,8 @@ class Runs:
     async def cancel(self, caller: Principal, thread_id: str, run_id: str, how: Cancel) -> Run:
         caller.require(Scope.RUNS_WRITE)
         visible = await self._may.cancel(caller, how, thread_id, [run_id])
-        run, stopped = await self._store.write(caller.tenant, on_thread(visible, _cancel), thread_id, run_id, how)
-        await self._stop(caller.tenant, stopped)
+        run, cancelled = await self._store.write(caller.tenant, on_thread(visible, _cancel), thread_id, run_id, how)
+        await self._stop(caller.tenant, cancelled)
         return run
 
     async def cancel_if_active(self, caller: Principal, thread_id: str, run_id: str) -> None:
@@ -103,27 +103,27 @@ class Runs:
         thread_id: str | None,
         run_ids: Sequence[str],
         statuses: Sequence[RunStatus],
-    ) -> int:
+    ) -> None:
         caller.require(Scope.RUNS_WRITE)
         visible = await self._may.cancel(caller, how, thread_id, run_ids, ",".join(statuses) or None)
-        stopped, count = await self._store.write(
+        cancelled = await self._store.write(
             caller.tenant, _cancel_many, how, thread_id, tuple(run_ids), tuple(statuses), visible
         )
-        await self._stop(caller.tenant, stopped)
-        return count
+        await self._stop(caller.tenant, cancelled)
 
     async def delete(self, caller: Principal, thread_id: str, run_id: str) -> None:
         """Removes a run with its checkpoints; one that is under way is stopped first, leaving no trace."""
         caller.require(Scope.RUNS_WRITE)
         visible = await self._may.delete(caller, thread_id, run_id)
-        stopped = await self._store.write(caller.tenant, on_thread(visible, _delete), thread_id, run_id)
-        await self._stop(caller.tenant, stopped)
+        removed = await self._store.write(caller.tenant, on_thread(visible, _delete), thread_id, run_id)
+        await self._stop(caller.tenant, removed)
 
     def follow(self, run_id: str, *, after: int | None = 0) -> Subscription:
         """Live frames numbered above `after`; None: only from now on. Follow before creating, and nothing is missed."""
         return self._bus.follow(run_id, after=after)
 
     async def follow_thread(self, caller: Principal, thread_id: str) -> Subscription:
+        """Live frames of all runs from now on, and edits of the state."""
         _require_reader(caller)
         visible = await self._may.read(caller, thread_id)
         if await self._store.read(caller.tenant, on_thread(visible, threads.get), thread_id) is None:
@@ -133,13 +133,22 @@ class Runs:
     async def kept_frames(self, caller: Principal, run: Run, *, after: int) -> list[Frame]:
         return await self._store.read(caller.tenant, frames.after, run.id, after)
 
+    async def missed_frames(self, caller: Principal, thread_id: str, position: tuple[int, int]) -> list[Frame]:
+        """What a thread's resumable runs have sent since. Follow first, and nothing is lost in between."""
+        for run in await self._store.read(caller.tenant, runs.active, thread_id):
+            await self._bus.flush(Stream(caller.tenant, thread_id, run.id, run.attempt, bool(run.kwargs["resumable"])))
+        return await self._store.read(caller.tenant, frames.of_thread, thread_id, position)
+
     async def result(self, caller: Principal, thread_id: str, run_id: str) -> Any:
         """What a finished run left, as its thread's row tells it."""
         return await self._store.write(caller.tenant, _result, thread_id, run_id)
 
-    async def _stop(self, tenant: str, stopped: Sequence[Run]) -> None:
-        if self._store.queue is not None:
-            for run in stopped:
+    async def _stop(self, tenant: str, cancelled: Cancelled) -> None:
+        """What runs comes to its end by itself; who follows what never began would wait for ever."""
+        for run in cancelled.over:
+            await self._bus.end(*over(tenant, run))
+        for run in cancelled.running:
+            if self._store.queue is not None:
                 await self._store.queue.cancel(tenant, run.id)
 
 
@@ -161,15 +170,15 @@ def _list(tx: Tx, thread_id: str, *, status: str | None, limit: int, offset: int
     return runs.page(tx, thread_id, status=status, limit=limit, offset=offset)
 
 
-def _cancel(tx: Tx, thread_id: str, run_id: str, how: Cancel) -> tuple[Run, list[Run]]:
+def _cancel(tx: Tx, thread_id: str, run_id: str, how: Cancel) -> tuple[Run, Cancelled]:
     threads.lock(tx, thread_id)
     run = _get(tx, thread_id, run_id)
     if not run.status.active:
         raise NotFound(f"Run with ID {run_id} has ended already")
-    ended = runs.cancel(tx, run, how)
-    if ended:
+    cancelled = runs.cancel_all(tx, [run], how)
+    if cancelled.over:
         _let_next(tx, thread_id)
-    return run, [] if ended else [run]
+    return run, cancelled
 
 
 def _cancel_many(
@@ -179,13 +188,13 @@ def _cancel_many(
     run_ids: Sequence[str],
     statuses: Sequence[RunStatus],
     visible: Visible | None,
-) -> tuple[list[Run], int]:
+) -> Cancelled:
     found = [_get(tx, thread_id, run_id) for run_id in run_ids] if thread_id else runs.of_status(tx, statuses)
     wanted = [run for run in found if run.status.active and _is_visible(tx, run, visible)]
     if not wanted:
         raise NotFound("No runs found to cancel.")
-    stopped = [run for one in wanted for run in _cancel(tx, one.thread_id, one.id, how)[1]]
-    return stopped, len(wanted)
+    each = [_cancel(tx, run.thread_id, run.id, how)[1] for run in wanted]
+    return Cancelled(tuple(run for one in each for run in one.running), tuple(run for one in each for run in one.over))
 
 
 def _is_visible(tx: Tx, run: Run, visible: Visible | None) -> bool:
@@ -193,17 +202,18 @@ def _is_visible(tx: Tx, run: Run, visible: Visible | None) -> bool:
     return visible is None or (thread is not None and shows(visible, thread.metadata))
 
 
-def _delete(tx: Tx, thread_id: str, run_id: str) -> list[Run]:
+def _delete(tx: Tx, thread_id: str, run_id: str) -> Cancelled:
     threads.lock(tx, thread_id)
     run = _get(tx, thread_id, run_id)
     if run.status is RunStatus.RUNNING:
-        runs.cancel(tx, run, Cancel.ROLLBACK)
-        return [run]
+        return runs.cancel_all(tx, [run], Cancel.ROLLBACK)
     checkpoints.remove_of_run(tx, thread_id, run_id)
     runs.remove(tx, run_id)
-    if run.status is RunStatus.PENDING:
-        _let_next(tx, thread_id)
-    return []
+    if run.status is not RunStatus.PENDING:
+        return Cancelled()
+    frames.close(tx, run)
+    _let_next(tx, thread_id)
+    return Cancelled(over=(run,))
 
 
 def _let_next(tx: Tx, thread_id: str) -> None:

@@ -10,7 +10,7 @@ from assent.domain.access import Principal
 from assent.domain.assistants import Assistant
 from assent.domain.configs import clean_metadata, merge
 from assent.domain.ids import new_id
-from assent.domain.runs import Admission, Run, Strategy, admit
+from assent.domain.runs import Admission, Cancelled, Run, Strategy, admit
 from assent.domain.threads import Thread, ThreadStatus
 from assent.domain.visibility import Visible, shows
 from assent.errors import NotFound
@@ -62,13 +62,13 @@ def start(
     thread_id: str | None,
     run_id: str,
     visible: Visible | None = None,
-) -> tuple[Run, list[Run]]:
-    """The new run, and those being executed that have to stop for it."""
+) -> tuple[Run, Cancelled]:
+    """The new run, and those that it replaces."""
     thread = _thread_for(tx, assistant, request, thread_id, visible)
     request = _resumed_from_outside(tx, thread, request)
     command = keyed_answers(tx, thread, request.command) if request.answers else request.command
     admission = _admission(tx, thread, request, strategy)
-    stopped = [run for run in admission.supersedes if admission.by and not runs.cancel(tx, run, admission.by)]
+    replaced = runs.cancel_all(tx, admission.supersedes, admission.by) if admission.by else Cancelled()
     if admission.drops_questions:
         threads.drop_questions(tx, thread.id)
     wake_at = tx.now() + timedelta(seconds=request.after_seconds) if request.after_seconds else None
@@ -92,7 +92,7 @@ def start(
     _put_in_line(tx, thread, run_id, wake_at, waits=thread.waits and not admission.drops_questions)
     run = runs.get(tx, run_id)
     assert run is not None
-    return run, stopped
+    return run, replaced
 
 
 def _thread_for(

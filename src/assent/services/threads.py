@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from assent.domain.access import Principal, Scope
 from assent.domain.configs import clean_metadata
 from assent.domain.ids import new_id
-from assent.domain.runs import Cancel, RunStatus
+from assent.domain.runs import Cancel, Run, RunStatus
 from assent.domain.threads import Lifetime, Query, Thinning, Thread, ThreadStatus
 from assent.domain.visibility import Visible, shows
 from assent.engine.histories import Edit, Histories, Update
@@ -18,12 +18,13 @@ from assent.ports import Authorizer, Store
 from assent.services.authorization import on_thread
 from assent.services.thread_access import ThreadAccess
 from assent.services.thread_states import OnState, ThreadStates, found, put_state, refresh
-from assent.store import runs, thread_search, thread_storage, threads
+from assent.store import frames, runs, thread_search, thread_storage, threads
 from assent.store.containment import check_filter
 from assent.store.thread_storage import Size
 from assent.store.transaction import Tx
 
 IfExists = Literal["raise", "do_nothing"]
+OnRemoval = Callable[[str, Sequence[Run]], Awaitable[None]]
 
 READ = (Scope.RUNS_WRITE, Scope.ITEMS_READ)
 _EXPIRED_AT_ONCE = 100
@@ -36,10 +37,13 @@ class Threads:
         project: Project,
         *,
         on_state: OnState | None = None,
+        on_removal: OnRemoval | None = None,
         authorizer: Authorizer | None = None,
     ) -> None:
-        """`on_state` is told of every state that was edited, after it was stored."""
+        """`on_state` is told of every state that was edited, after it was stored; `on_removal` of runs that were not
+        at their end when their thread was removed."""
         self._store = store
+        self._on_removal = on_removal
         self._may = ThreadAccess(authorizer)
         self._histories = Histories(store, project)
         self.states = ThreadStates(store, self._histories, on_state, self._may)
@@ -157,13 +161,14 @@ class Threads:
         return await self._histories.edit(tenant, graph_id, thread_id, supersteps, metadata={"graph_id": graph_id})
 
     async def _remove(self, tenant: str, thread_id: str, visible: Visible | None) -> None:
-        running = await self._store.write(tenant, on_thread(visible, _remove_or_stop), thread_id)
-        if not running:
-            return
-        if self._store.queue is not None:
-            for run_id in running:
-                await self._store.queue.cancel(tenant, run_id)
-        await self._store.write(tenant, threads.remove, thread_id)
+        running, gone = await self._store.write(tenant, on_thread(visible, _remove_or_stop), thread_id)
+        for run in running:
+            if self._store.queue is not None:
+                await self._store.queue.cancel(tenant, run.id)
+        if running:
+            gone = await self._store.write(tenant, _remove_with_runs, thread_id)
+        if self._on_removal is not None:
+            await self._on_removal(tenant, gone)
 
     async def _note_shown(self, tenant: str, shown: Iterable[Thread]) -> None:
         unseen = [thread for thread in shown if thread.waits and not thread.shown]
@@ -232,17 +237,25 @@ def _nothing_to_copy(thread_id: str) -> AssentError:
     return Conflict("Conflict", hint=f"there is no thread {thread_id}")
 
 
-def _remove_or_stop(tx: Tx, thread_id: str) -> list[str]:
-    """The ids of runs that have to be stopped before the thread can go; none, and it is gone."""
+def _remove_or_stop(tx: Tx, thread_id: str) -> tuple[list[Run], list[Run]]:
+    """The runs that have to be stopped before the thread can go; none, and it is gone, with the other runs."""
     found(tx, thread_id, lock=True)
     active = runs.active(tx, thread_id)
-    running = [run.id for run in active if run.status is RunStatus.RUNNING]
-    if running:
-        for run in active:
-            runs.cancel(tx, run, Cancel.INTERRUPT)
-    else:
-        threads.remove(tx, thread_id)
-    return running
+    running = [run for run in active if run.status is RunStatus.RUNNING]
+    if not running:
+        return [], _remove_with_runs(tx, thread_id)
+    for run in running:
+        runs.cancel(tx, run, Cancel.INTERRUPT)
+    return running, []
+
+
+def _remove_with_runs(tx: Tx, thread_id: str) -> list[Run]:
+    """The runs that had not ended. Nobody will end their streams any more."""
+    active = runs.active(tx, thread_id)
+    for run in active:
+        frames.close(tx, run)
+    threads.remove(tx, thread_id)
+    return active
 
 
 def _known(tx: Tx, thread_ids: Sequence[str], visible: Visible | None) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Row, bindparam, select, update
 
+from assent.store.prepared import Prepared
 from assent.store.tables import TENANT, answers
 from assent.store.transaction import Tx
 
@@ -28,7 +29,9 @@ _LATEST = (
     .order_by(answers.c.created_at.desc())
     .limit(1)
 )
-_OF_RUN = select(answers.c.interrupt_id).where(answers.c.tenant_id == TENANT, answers.c.run_id == bindparam("run"))
+_OF_RUN = Prepared(
+    select(answers.c.interrupt_id).where(answers.c.tenant_id == TENANT, answers.c.run_id == bindparam("run"))
+)
 _WITHDRAW = (
     update(answers)
     .where(

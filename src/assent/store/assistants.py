@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, sele
 
 from assent.domain.assistants import Assistant, AssistantVersion, Query
 from assent.store.containment import contains
+from assent.store.prepared import Prepared
 from assent.store.tables import TENANT, assistant_versions, assistants, threads
 from assent.store.transaction import Tx
 from assent.store.visibility import is_visible
@@ -16,8 +17,9 @@ from assent.store.visibility import is_visible
 SortBy = Literal["assistant_id", "graph_id", "name", "created_at", "updated_at"]
 
 _ALL = select(assistants).where(assistants.c.tenant_id == TENANT)
-_BY_ID = _ALL.where(assistants.c.assistant_id == bindparam("id"))
-_LOCK = _BY_ID.with_for_update()
+_ONE = _ALL.where(assistants.c.assistant_id == bindparam("id"))
+_BY_ID = Prepared(_ONE)
+_LOCK = _ONE.with_for_update()
 _VERSIONS = select(assistant_versions).where(
     assistant_versions.c.tenant_id == TENANT, assistant_versions.c.assistant_id == bindparam("id")
 )
@@ -183,6 +185,5 @@ def _version(row: Row[Any]) -> AssistantVersion:
 
 
 def _shared(row: Row[Any]) -> dict[str, Any]:
-    named = row._mapping
     facts = {"id": row.assistant_id, "version": row.version, "created_at": row.created_at}
-    return facts | {name: named[name] for name in _CONTENT}
+    return facts | {name: getattr(row, name) for name in _CONTENT}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import bindparam, delete, exists, select
+from sqlalchemy import Row, bindparam, delete, exists, select
 
-from assent.domain.frames import END, Frame, Stream
+from assent.domain.frames import END, Frame, Stream, frame_id, moment, over, seen_from_thread
+from assent.domain.runs import Run
 from assent.store.tables import TENANT, frames, runs
 from assent.store.transaction import Tx
 
@@ -16,6 +18,11 @@ _AFTER = (
     .where(frames.c.tenant_id == TENANT, frames.c.run_id == bindparam("run_id"), frames.c.seq > bindparam("after"))
     .where(frames.c.event != END)
     .order_by(frames.c.seq)
+)
+_BEGAN = (
+    select(runs.c.run_id, runs.c.created_at, runs.c.status, runs.c.kwargs)
+    .where(runs.c.tenant_id == TENANT, runs.c.thread_id == bindparam("thread_id"), runs.c.started_at.is_not(None))
+    .order_by(runs.c.started_at, runs.c.position)
 )
 _GOES_ON = exists().where(
     runs.c.tenant_id == frames.c.tenant_id,
@@ -36,6 +43,33 @@ def after(tx: Tx, run_id: str, seq: int) -> list[Frame]:
     """What a client is sent again. The end is none of it: the run's row tells that."""
     rows = tx.all(_AFTER, run_id=run_id, after=seq)
     return [Frame(row.seq, row.event, row.data.encode(), row.id) for row in rows]
+
+
+def close(tx: Tx, run: Run) -> None:
+    """Ends a stream that nobody writes any more, for those who follow it from other processes."""
+    stream, last = over(tx.tenant, run)
+    append(tx, stream, [last])
+
+
+def of_thread(tx: Tx, thread_id: str, position: tuple[int, int]) -> list[Frame]:
+    """What the resumable streams of a thread have kept after a position, in the order in which its runs began."""
+    began = [row for row in tx.all(_BEGAN, thread_id=thread_id) if row.kwargs.get("resumable")]
+    then, seq = position
+    place = next((n for n, row in enumerate(began) if moment(row.created_at) == then), None)
+    if place is None:
+        return [frame for row in began if moment(row.created_at) > then for frame in _seen_from_thread(tx, row)]
+    first, *later = began[place:]
+    rest = [frame for frame in _seen_from_thread(tx, first) if frame.seq > seq]
+    return rest + [frame for row in later for frame in _seen_from_thread(tx, row)]
+
+
+def _seen_from_thread(tx: Tx, run: Row[Any]) -> list[Frame]:
+    """With the end, which the row tells: the table has it only where other processes read from there."""
+    kept = after(tx, run.run_id, 0)
+    if run.status in ("pending", "running"):
+        return kept
+    seq = kept[-1].seq + 1 if kept else 1
+    return [*kept, seen_from_thread(Frame(seq, END, b"", frame_id(run.created_at, seq)), run.run_id)]
 
 
 def delete_outdated(tx: Tx, before: datetime) -> int:

@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 _ATTEMPTS = 5
 _NOW = text("SELECT clock_timestamp()")
+# Whoever stalls in the middle of a transaction must not keep others for long from what it has locked.
+_OPTIONS = "-c timezone=UTC -c lock_timeout=10s -c idle_in_transaction_session_timeout=3s"
 
 
 class PostgresStore:
@@ -147,7 +149,7 @@ def _engine(url: str, connections: int) -> AsyncEngine:
         make_url(url).set(drivername="postgresql+psycopg"),
         pool_size=connections,
         max_overflow=connections,
-        connect_args={"options": "-c timezone=UTC -c lock_timeout=10s"},
+        connect_args={"options": _OPTIONS, "application_name": "assent"},
         json_serializer=jsontext.dump,
         json_deserializer=jsontext.load,
     )

@@ -3,37 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, bindparam, delete, func, select, update
+from sqlalchemy import Row, bindparam, delete, func, literal_column, select, update
 
-from assent.domain.runs import Cancel, Outcome, Run, RunStatus, Strategy, next_in_line
+from assent.domain.runs import Cancel, Cancelled, Outcome, Run, RunStatus, Strategy, next_in_line
 from assent.domain.threads import Thread, ThreadStatus
-from assent.store import deliveries, threads
+from assent.store import deliveries, frames, threads
 from assent.store.checkpoints import Attempt, Fenced
+from assent.store.prepared import Prepared
 from assent.store.tables import TENANT, runs
 from assent.store.transaction import Tx
 
 _ALL = select(runs).where(runs.c.tenant_id == TENANT)
-_BY_ID = _ALL.where(runs.c.run_id == bindparam("id"))
+_BY_ID = Prepared(_ALL.where(runs.c.run_id == bindparam("id")))
 _OF_THREAD = _ALL.where(runs.c.thread_id == bindparam("thread_id"))
-_ACTIVE = _OF_THREAD.where(runs.c.status.in_(("pending", "running"))).order_by(runs.c.position)
-_LAST_POSITION = select(func.max(runs.c.position)).where(
-    runs.c.tenant_id == TENANT, runs.c.thread_id == bindparam("thread_id")
+# As its index says it, word for word, or the runs that ended long ago would be looked at each time.
+_IS_ACTIVE = runs.c.status.in_([literal_column("'pending'"), literal_column("'running'")])
+_ACTIVE = Prepared(_OF_THREAD.where(_IS_ACTIVE).order_by(runs.c.position))
+_LAST_POSITION = Prepared(
+    select(func.max(runs.c.position)).where(
+        runs.c.tenant_id == TENANT, runs.c.thread_id == bindparam("thread_id"), _IS_ACTIVE
+    )
 )
 _THIS = update(runs).where(runs.c.tenant_id == TENANT, runs.c.run_id == bindparam("id"))
-_BEGIN = _THIS.where(runs.c.status == "pending", runs.c.attempt == bindparam("was")).values(
-    status="running",
-    attempt=runs.c.attempt + 1,
-    started_at=bindparam("now"),
-    updated_at=bindparam("now"),
+_BEGIN = Prepared(
+    _THIS.where(runs.c.status == "pending", runs.c.attempt == bindparam("was")).values(
+        status="running",
+        attempt=runs.c.attempt + 1,
+        started_at=bindparam("now"),
+        updated_at=bindparam("now"),
+    )
 )
 _BEGIN_AGAIN = _THIS.where(runs.c.status == "running", runs.c.attempt == bindparam("was")).values(
     attempt=runs.c.attempt + 1, updated_at=bindparam("now")
 )
-_END = _THIS.where(runs.c.status == "running", runs.c.attempt == bindparam("was")).values(
-    status=bindparam("new_status"), error=bindparam("new_error"), ended_at=bindparam("now"), updated_at=bindparam("now")
+_END = Prepared(
+    _THIS.where(runs.c.status == "running", runs.c.attempt == bindparam("was")).values(
+        status=bindparam("new_status"),
+        error=bindparam("new_error"),
+        ended_at=bindparam("now"),
+        updated_at=bindparam("now"),
+    )
 )
 _HAND_BACK = _THIS.where(runs.c.status == "running", runs.c.attempt == bindparam("was")).values(
     status="pending", updated_at=bindparam("now")
@@ -55,6 +68,7 @@ _UNFINISHED = (
 
 
 def insert_pending(tx: Tx, run_id: str, thread_id: str, **columns: Any) -> None:
+    """Puts a run behind those of its thread that have not ended; where there are none, the count begins again."""
     now = tx.now()
     last = tx.first(_LAST_POSITION, thread_id=thread_id)
     position = (last[0] if last and last[0] is not None else 0) + 1
@@ -92,8 +106,9 @@ def begin(tx: Tx, run_id: str) -> Run | None:
     head = next_in_line(_pending(present), waits=thread.waits, now=tx.now())
     if _running(present) or head is None or head.id != run_id:
         return None
-    tx.change(_BEGIN, id=run_id, was=head.attempt, now=tx.now())
-    return get(tx, run_id)
+    now = tx.now()
+    tx.change(_BEGIN, id=run_id, was=head.attempt, now=now)
+    return replace(head, status=RunStatus.RUNNING, attempt=head.attempt + 1, started_at=now, updated_at=now)
 
 
 def begin_again(tx: Tx, attempt: Attempt) -> Run | None:
@@ -142,11 +157,17 @@ def cancel(tx: Tx, run: Run, how: Cancel) -> bool:
     at it now, ends it as well."""
     if run.status is RunStatus.PENDING and tx.change(_CANCEL_UNBEGUN, id=run.id, how=how, now=tx.now()):
         deliveries.announce(tx, run, Outcome(RunStatus.INTERRUPTED, rolled_back=how is Cancel.ROLLBACK))
+        frames.close(tx, run)
         if how is Cancel.ROLLBACK:
             remove(tx, run.id)
         return True
     tx.change(_ASK_TO_STOP, id=run.id, how=how, now=tx.now())
     return False
+
+
+def cancel_all(tx: Tx, wanted: Sequence[Run], how: Cancel) -> Cancelled:
+    over = [run for run in wanted if cancel(tx, run, how)]
+    return Cancelled(tuple(run for run in wanted if run not in over), tuple(over))
 
 
 def wake(tx: Tx, run_id: str) -> None:

@@ -9,26 +9,30 @@ from typing import Any
 from sqlalchemy import Row, bindparam, delete, select, update
 
 from assent.domain.threads import Interrupts, Lifetime, Thread, ThreadStatus
+from assent.store.prepared import Prepared
 from assent.store.tables import TENANT, checkpoint_writes, checkpoints, threads
 from assent.store.transaction import Tx
 
 _ALL = select(threads).where(threads.c.tenant_id == TENANT)
-_BY_ID = _ALL.where(threads.c.thread_id == bindparam("id"))
-_LOCK = _BY_ID.with_for_update()
+_ONE = _ALL.where(threads.c.thread_id == bindparam("id"))
+_BY_ID = Prepared(_ONE)
+_LOCK = Prepared(_ONE.with_for_update())
 _THIS = update(threads).where(threads.c.tenant_id == TENANT, threads.c.thread_id == bindparam("id"))
-_SET_STATUS = _THIS.values(status=bindparam("new_status"), updated_at=bindparam("now"))
+_SET_STATUS = Prepared(_THIS.values(status=bindparam("new_status"), updated_at=bindparam("now")))
 _SET_METADATA = _THIS.values(
     metadata=bindparam("new_metadata"),
     graph_id=bindparam("new_graph"),
     assistant_id=bindparam("new_assistant"),
     updated_at=bindparam("now"),
 )
-_SET_STATE = _THIS.values(
-    status=bindparam("new_status"),
-    **{name: bindparam(f"new_{name}") for name in ("values", "interrupts", "error", "next")},
-    shown=bindparam("new_shown"),
-    updated_at=bindparam("now"),
-    state_updated_at=bindparam("now"),
+_SET_STATE = Prepared(
+    _THIS.values(
+        status=bindparam("new_status"),
+        **{name: bindparam(f"new_{name}") for name in ("values", "interrupts", "error", "next")},
+        shown=bindparam("new_shown"),
+        updated_at=bindparam("now"),
+        state_updated_at=bindparam("now"),
+    )
 )
 _DROP_QUESTIONS = _THIS.values(interrupts=None, next=None)
 _SET_SHOWN = _THIS.values(shown=True)
@@ -149,13 +153,12 @@ def remove(tx: Tx, thread_id: str) -> bool:
 
 
 def thread_of(row: Row[Any]) -> Thread:
-    named = row._mapping
     return Thread(
         id=row.thread_id,
         status=ThreadStatus(row.status),
         metadata=row.metadata,
         config=row.config,
-        values=named["values"],
+        values=row.values,
         interrupts=row.interrupts,
         error=row.error,
         next=row.next,

@@ -8,22 +8,38 @@ not contain it, unless the transaction was opened across tenants on purpose.
 
 from __future__ import annotations
 
+import operator
 import re
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
-from sqlalchemy import Connection, CursorResult, Engine, Executable, Row, Table, event, insert
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import (
+    Alias,
+    Column,
+    Connection,
+    CursorResult,
+    Engine,
+    Executable,
+    FromClause,
+    Row,
+    Table,
+    event,
+    insert,
+)
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import visitors
-from sqlalchemy.sql.elements import BindParameter
+from sqlalchemy.sql.elements import BinaryExpression, BindParameter
 
+from assent.store.prepared import Found, Prepared, driven, insertion
 from assent.store.tables import TENANT
 
 T = TypeVar("T")
+Statement: TypeAlias = Executable | Prepared
 
 _RUNNING = "a store function runs"
 _CONTROL = re.compile(
@@ -56,6 +72,7 @@ class Tx:
         self._connection = connection
         self._tenant = tenant
         self._clock = clock
+        self._driver = _sqlite_driver(connection)
         self._now: datetime | None = None
         self.handovers: list[Handover] = []
         self.bells: set[str] = set()
@@ -81,19 +98,19 @@ class Tx:
         """Wakes whoever listens to this bell, in this process, if, and only if, this transaction commits."""
         self.bells.add(bell)
 
-    def all(self, statement: Executable, **params: Any) -> Sequence[Row[Any]]:
+    def all(self, statement: Statement, **params: Any) -> Sequence[Row[Any]]:
         return list(self._execute(statement, params))
 
-    def first(self, statement: Executable, **params: Any) -> Row[Any] | None:
+    def first(self, statement: Statement, **params: Any) -> Row[Any] | None:
         row: Row[Any] | None = self._execute(statement, params).first()
         return row
 
-    def change(self, statement: Executable, **params: Any) -> int:
+    def change(self, statement: Statement, **params: Any) -> int:
         """Runs an update or delete and says how many rows it met: the heart of every compare-and-set."""
         return int(self._execute(statement, params).rowcount)
 
     def insert(self, table: Table, **row: Any) -> None:
-        self._run(insert_into(table), self._owned(row))
+        self._insert(table, self._owned(row), unless_taken=False)
 
     def insert_all(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         if rows:
@@ -101,13 +118,15 @@ class Tx:
 
     def insert_new(self, table: Table, **row: Any) -> bool:
         """Inserts unless a unique key is taken, and says whether it did. Never aborts the transaction."""
-        statement = insert_unless_taken(table, self.dialect)
-        return bool(self._run(statement, self._owned(row)).rowcount == 1)
+        return bool(self._insert(table, self._owned(row), unless_taken=True).rowcount == 1)
 
-    def sql(self, statement: str, params: Any = ()) -> CursorResult[Any]:
+    def sql(self, statement: str, params: Any = ()) -> Found | CursorResult[Any]:
         """Plain SQL in the driver's style, for the few statements hot enough to need it. Names its tenant itself."""
         try:
-            return self._connection.exec_driver_sql(statement, params)
+            if self._driver is None:
+                return self._connection.exec_driver_sql(statement, params)
+            _refuse_control(self._connection, None, statement)
+            return Found(driven(self._driver, statement, params))
         except DBAPIError:
             self.failed = True
             raise
@@ -119,15 +138,24 @@ class Tx:
     def _owned(self, row: Mapping[str, Any]) -> dict[str, Any]:
         return dict(row) if self._tenant is None else {**row, "tenant_id": self._tenant}
 
-    def _execute(self, statement: Executable, params: dict[str, Any]) -> Any:
+    def _execute(self, statement: Statement, params: dict[str, Any]) -> Any:
         if self._tenant is not None:
-            _require_tenant(statement)
+            _require_tenant(statement.statement if isinstance(statement, Prepared) else statement)
             params["tenant"] = self._tenant
         return self._run(statement, params)
 
-    def _run(self, statement: Executable, params: Any) -> Any:
+    def _insert(self, table: Table, row: dict[str, Any], *, unless_taken: bool) -> Any:
+        if self._driver is not None:
+            return self._run(insertion(table, tuple(row), unless_taken=unless_taken), row)
+        return self._run(insert_unless_taken(table) if unless_taken else insert_into(table), row)
+
+    def _run(self, statement: Statement, params: Any) -> Any:
         try:
-            return self._connection.execute(statement, params)
+            if not isinstance(statement, Prepared):
+                return self._connection.execute(statement, params)
+            if self._driver is None:
+                return self._connection.execute(statement.statement, params)
+            return statement.execute(self._driver, self._connection.dialect, params)
         except DBAPIError:
             self.failed = True
             raise
@@ -136,6 +164,8 @@ class Tx:
 def run(tx: Tx, function: Callable[[Tx], T]) -> T:
     """Runs a function. It can neither end the transaction nor go on in it after the database refused a statement:
     Postgres would then answer COMMIT by rolling back, without an error."""
+    if not tx._connection.in_transaction():
+        tx._connection.begin()  # or SQLAlchemy would know of none that a function could try to end
     running = tx._connection.info
     running[_RUNNING] = True
     try:
@@ -166,11 +196,26 @@ def _refuse_control(connection: Connection, _cursor: object, statement: str, *_:
 
 @lru_cache(maxsize=1024)
 def _require_tenant(statement: Executable) -> None:
-    """Looks once at each statement object; those built once at module level cost nothing afterwards."""
-    for element in visitors.iterate(statement):  # type: ignore[arg-type]
-        if isinstance(element, BindParameter) and element.key == TENANT.key:
-            return
-    raise TenantForgotten(f"add `.where(table.c.tenant_id == TENANT)` to: {statement}")
+    """Every table of a statement must be held to the tenant: by TENANT, or by the `tenant_id` of another one that is.
+    Looks once at each statement object; those built once at module level cost nothing afterwards."""
+    elements = list(visitors.iterate(statement))  # type: ignore[arg-type]
+    if not any(isinstance(element, BindParameter) and element.key == TENANT.key for element in elements):
+        raise TenantForgotten(f"add `.where(table.c.tenant_id == TENANT)` to: {statement}")
+    free = _tables(elements) - _held_tables(elements)
+    if free:
+        names = ", ".join(sorted(str(table) for table in free))
+        raise TenantForgotten(f"compare the tenant_id of {names} as well in: {statement}")
+
+
+def _tables(elements: Sequence[object]) -> set[FromClause]:
+    sources = (element.table if isinstance(element, Column) else element for element in elements)
+    return {source for source in sources if isinstance(source, Table | Alias) and "tenant_id" in source.c}
+
+
+def _held_tables(elements: Sequence[object]) -> set[FromClause]:
+    equalities = (each for each in elements if isinstance(each, BinaryExpression) and each.operator is operator.eq)
+    sides = (side for equality in equalities for side in (equality.left, equality.right))
+    return {side.table for side in sides if isinstance(side, Column) and side.name == "tenant_id"}
 
 
 @lru_cache(maxsize=256)
@@ -179,6 +224,10 @@ def insert_into(table: Table) -> Any:
 
 
 @lru_cache(maxsize=256)
-def insert_unless_taken(table: Table, dialect: str) -> Any:
-    into = postgresql.insert if dialect == "postgresql" else sqlite.insert
-    return into(table).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
+def insert_unless_taken(table: Table) -> Any:
+    return postgresql.insert(table).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
+
+
+def _sqlite_driver(connection: Connection) -> sqlite3.Connection | None:
+    raw = connection.connection.driver_connection
+    return raw if isinstance(raw, sqlite3.Connection) else None

@@ -49,5 +49,5 @@ async def guarded(tmp_path: Path, empty_database: Path, stack: AsyncExitStack, l
 
 @pytest.fixture
 async def guarded_dev(tmp_path: Path, empty_database: Path, stack: AsyncExitStack, loaded: LoadedGraphs) -> Guarded:
-    file = shutil.copy(empty_database, tmp_path / "assent.db")
+    file = shutil.copy(empty_database, tmp_path / "dev.db")
     return await open_house(stack, Path(file), loaded, Mode.DEV)

@@ -13,10 +13,11 @@ from assent.api.langgraph import streams
 from assent.api.langgraph.routing import router
 from assent.api.langgraph.runbody import CancelBody, RunBody
 from assent.domain.access import Principal
-from assent.domain.frames import seq_of
+from assent.domain.frames import STATE_UPDATE, position_of, seq_of
 from assent.domain.ids import new_id
 from assent.domain.runs import Cancel, Run, RunStatus, run_view
 from assent.engine import jsonable
+from assent.engine.streaming import MODES
 from assent.errors import Invalid
 from assent.http.authentication import Caller
 from assent.ports import Subscription
@@ -26,6 +27,8 @@ Modes = Annotated[list[str] | None, Query()]
 LastEvent = Annotated[str | None, Header(alias="last-event-id")]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 Offset = Annotated[int, Query(ge=0)]
+
+_THREAD_MODES = ("run_modes", "lifecycle", STATE_UPDATE)
 
 
 def routes(runs: Runs) -> APIRouter:
@@ -114,11 +117,17 @@ def _add_joins(api: APIRouter, runs: Runs) -> None:
 
     @api.get("/threads/{thread_id}/stream")
     async def follow_thread(
-        caller: Caller, thread_id: str, stream_mode: Modes = None, stream_modes: Modes = None
+        caller: Caller,
+        thread_id: str,
+        stream_mode: Modes = None,
+        stream_modes: Modes = None,
+        last_event_id: LastEvent = None,
     ) -> Response:
-        modes = _modes(stream_modes or stream_mode) or {"run_modes"}
+        modes = _modes(stream_modes or stream_mode, _THREAD_MODES) or {"run_modes"}
+        position = _position(last_event_id) if last_event_id else None
         subscription = await runs.follow_thread(caller, thread_id)
-        return streams.sse(streams.of_thread(subscription, modes), f"/threads/{thread_id}")
+        missed = await runs.missed_frames(caller, thread_id, position) if position else []
+        return streams.sse(streams.of_thread(subscription, modes, missed), f"/threads/{thread_id}")
 
 
 def _add_rows(api: APIRouter, runs: Runs) -> None:
@@ -189,7 +198,7 @@ async def _followed(runs: Runs, caller: Principal, thread_id: str | None, body: 
 
 async def _joined(runs: Runs, caller: Principal, run: Run, cancel: bool) -> Response:
     subscription = runs.follow(run.id, after=None)
-    current = await runs.get(caller, run.thread_id, run.id)
+    current = await _current(runs, caller, run, subscription)
     location = _location(run, run.thread_id)
     if not current.status.active:
         subscription.close()
@@ -207,7 +216,7 @@ async def _rejoined(
     """Without `Last-Event-ID` only what is still to come; with it, what came after it first."""
     after = seq_of(last_event) if last_event else None
     subscription = runs.follow(run.id, after=after)
-    current = await runs.get(caller, run.thread_id, run.id)
+    current = await _current(runs, caller, run, subscription)
     kept = await runs.kept_frames(caller, run, after=after) if after is not None else []
     gone = _canceller(runs, caller, run) if cancel else None
 
@@ -227,6 +236,15 @@ async def _rejoined(
     return streams.sse(frames(), _location(run, run.thread_id))
 
 
+async def _current(runs: Runs, caller: Principal, run: Run, subscription: Subscription) -> Run:
+    """The run as it is once someone follows it: it may have ended before that."""
+    try:
+        return await runs.get(caller, run.thread_id, run.id)
+    except BaseException:
+        subscription.close()
+        raise
+
+
 def _canceller(runs: Runs, caller: Principal, run: Run) -> streams.OnGone:
     async def cancel() -> None:
         await runs.cancel_if_active(caller, run.thread_id, run.id)
@@ -242,11 +260,26 @@ def _location(run: Run, thread_id: str | None) -> str:
     return f"/threads/{run.thread_id}/runs/{run.id}" if thread_id else f"/runs/{run.id}"
 
 
-def _modes(given: list[str] | None) -> Collection[str] | None:
+def _modes(given: list[str] | None, known: Collection[str] = MODES) -> Collection[str] | None:
     """As the various clients send them: repeated, comma-separated, or a JSON array."""
     if not given:
         return None
-    found: list[Any] = []
-    for one in given:
-        found += json.loads(one) if one.startswith("[") else one.split(",")
-    return {"messages" if mode in ("messages-tuple", "messages") else str(mode) for mode in found}
+    found = [mode for one in given for mode in (_listed(one) if one.startswith("[") else one.split(","))]
+    if unknown := [mode for mode in found if mode not in known]:
+        raise Invalid(f"stream_mode: unknown mode {unknown[0]!r}", hint=f"one of: {', '.join(known)}")
+    return {"messages" if mode == "messages-tuple" else mode for mode in found}
+
+
+def _listed(text: str) -> list[Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        raise Invalid("stream_mode: not a JSON array") from None
+    return [mode if isinstance(mode, str) else repr(mode) for mode in found]
+
+
+def _position(last_event: str) -> tuple[int, int]:
+    position = position_of(last_event)
+    if position is None:
+        raise Invalid("last-event-id: not the id of an event")
+    return position

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 
 from fastapi.responses import StreamingResponse
 
-from assent.domain.frames import END, Frame
+from assent.domain.frames import END, STATE_UPDATE, Frame
 from assent.ports import FellBehind, Subscription
 
 _HEARTBEAT_SECONDS = 5.0
@@ -17,7 +17,8 @@ OnGone = Callable[[], Awaitable[object]]
 
 
 def sse(frames: AsyncIterator[bytes], location: str) -> StreamingResponse:
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **locations(location, "stream")}
+    headers = {"Cache-Control": "no-store", "Connection": "keep-alive", "X-Accel-Buffering": "no"}
+    headers |= locations(location, "stream")
     return StreamingResponse(frames, media_type="text/event-stream", headers=headers)
 
 
@@ -75,14 +76,20 @@ async def result(subscription: Subscription, *, on_gone: OnGone | None = None) -
             await asyncio.shield(asyncio.ensure_future(_call(gone)))
 
 
-async def of_thread(subscription: Subscription, modes: Collection[str]) -> AsyncIterator[bytes]:
-    """A thread's runs one after another, for as long as the client listens."""
+async def of_thread(
+    subscription: Subscription, modes: Collection[str], missed: Sequence[Frame] = ()
+) -> AsyncIterator[bytes]:
+    """A thread's runs one after another, for as long as the client listens; `missed` comes first, and only once."""
+    sent = {frame.id for frame in missed}
     try:
-        async for frame in _beating(subscription):
-            if frame is None:
-                yield b": heartbeat\r\n\r\n"
-            elif "run_modes" in modes or ("lifecycle" in modes and frame.event == "metadata") or frame.event in modes:
+        for frame in missed:
+            if _is_news(frame, modes):
                 yield encode(frame, with_id=True)
+        async for fresh in _beating(subscription):
+            if fresh is None:
+                yield b": heartbeat\r\n\r\n"
+            elif fresh.id not in sent and _is_news(fresh, modes):
+                yield encode(fresh, with_id=True)
     except FellBehind:
         yield b"event: error\r\ndata: " + _SLOW + b"\r\n\r\n"
     finally:
@@ -91,6 +98,12 @@ async def of_thread(subscription: Subscription, modes: Collection[str]) -> Async
 
 def wanted(frame: Frame, modes: Collection[str] | None) -> bool:
     return modes is None or frame.event.partition("|")[0].partition("/")[0] in modes
+
+
+def _is_news(frame: Frame, modes: Collection[str]) -> bool:
+    if frame.event == STATE_UPDATE:
+        return STATE_UPDATE in modes
+    return "run_modes" in modes or ("lifecycle" in modes and frame.event == "metadata")
 
 
 async def _beating(subscription: Subscription) -> AsyncIterator[Frame | None]:

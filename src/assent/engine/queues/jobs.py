@@ -35,9 +35,9 @@ def conninfo(url: str) -> str:
 
 
 def options(url: str) -> str:
-    """The options of the address itself, and the schema in which Procrastinate finds its tables."""
+    """Those of the address itself, the schema in which Procrastinate finds its tables, and no locks of the stalled."""
     given = conninfo_to_dict(conninfo(url)).get("options") or ""
-    return f"{given} -c search_path={SCHEMA}".strip()
+    return f"{given} -c search_path={SCHEMA} -c idle_in_transaction_session_timeout=3s".strip()
 
 
 def new_app(url: str) -> App:

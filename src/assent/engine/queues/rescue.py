@@ -1,8 +1,9 @@
-"""Finds what dead workers left, and whatever else nobody is at. One worker at a time looks, every second.
+"""Finds what dead workers left, and whatever else nobody is at. One worker at a time looks, twice a second.
 
-A worker whose heart has stopped loses its jobs. A thread that has something to do but no job in the queue is gone on
-with, whatever the reason: its worker died, a signal was lost, the queue was emptied. Looking too often does no harm:
-a job whose run is not due any more ends at once, because `runs.begin` decides.
+A worker whose heart has stopped loses its jobs, and whoever stalls in the middle of a transaction its connection: a
+process that was merely stopped would hold its locks for as long as it likes. A thread that has something to do but no
+job in the queue is gone on with, whatever the reason: its worker died, a signal was lost, the queue was emptied.
+Looking too often does no harm: a job whose run is not due any more ends at once, because `runs.begin` decides.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from assent.store.checkpoints import Attempt
 from assent.store.transaction import Tx
 
 STALLED_SECONDS = 3.0
+_SILENT_SECONDS = 2.0  # less, because by then the last heartbeat may be a second older than the silence
 
 _LOCK = 0x6173736E_0002
-_TICK = 1.0
-_SWEEP_EVERY = 5
+_TICK = 0.5
+_SWEEP_EVERY = 10
 _JOBS = (
     "WITH jobs AS MATERIALIZED (SELECT id, task_name, status, abort_requested, "  # noqa: S608 - constants only
     "args->>'tenant' AS tenant_id, args->>'run_id' AS run_id "
@@ -48,6 +50,12 @@ _STRANDED = (
     "SELECT runs.tenant_id, runs.thread_id, runs.run_id, runs.attempt, runs.status FROM runs "
     "WHERE runs.status = 'pending' AND runs.wake_at IS NOT NULL "
     "AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.tenant_id = runs.tenant_id AND jobs.run_id = runs.run_id)"
+)
+_FREE = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "  # noqa: S608
+    "WHERE datname = current_database() AND usename = current_user AND application_name = 'assent' "
+    "AND state <> 'idle' AND wait_event = 'ClientRead' "
+    f"AND state_change < clock_timestamp() - interval '{_SILENT_SECONDS} seconds'"
 )
 _UNHEARD = (
     f"{_JOBS} SELECT jobs.id FROM jobs JOIN runs USING (tenant_id, run_id) "  # noqa: S608
@@ -97,6 +105,7 @@ class Rescue:
 
     async def sweep(self) -> None:
         """Goes on with threads that nobody is at, and stops runs whose end was asked for unheard."""
+        await self._connector.execute_query_async(_FREE)
         for (tenant, thread_id), given_up in (await self._store.read(None, _stranded)).items():
             await self._store.write(tenant, runs.resume, thread_id, given_up)
         for job_id in await self._store.read(None, _unheard):

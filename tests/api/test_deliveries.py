@@ -1,0 +1,120 @@
+"""The outbox over REST: seen by those who may read, tried again by those who may run, one tenant's never another's."""
+
+import asyncio
+
+import pytest
+
+from assent.domain.access import Kind, Role
+from assent.domain.deliveries import WEBHOOK, DeliveryStatus
+from assent.store import deliveries
+from tests.api.house import Builder, House
+from tests.receiver import PATIENCE, receiving, verified
+
+KEY = "0123456789abcdef0123456789abcdef"
+BODY = '{"run_id":"r1","n":12345678901234567890123}'
+
+
+@pytest.fixture
+async def house(build: Builder) -> House:
+    return await build(secret_key=KEY)
+
+
+async def failed(house: House, *, tenant: str = "default", subject: str = "run:r1") -> str:
+    """A delivery that has failed for good: its target may not be called."""
+    store = house.services.store
+    target = "http://10.0.0.1/hook"
+    delivery_id = await store.write(tenant, deliveries.add, WEBHOOK, subject=subject, target=target, body=BODY)
+    await becomes(house, delivery_id, DeliveryStatus.FAILED, tenant=tenant)
+    return delivery_id
+
+
+async def becomes(house: House, delivery_id: str, status: DeliveryStatus, *, tenant: str = "default") -> None:
+    """Returns as soon as the sender has brought it there."""
+    async with asyncio.timeout(PATIENCE):
+        while (found := await house.services.store.read(tenant, deliveries.get, delivery_id)) is not None:
+            if found.status is status:
+                return
+
+
+async def test_a_failed_one_is_seen_with_the_reason_and_the_body(house: House) -> None:
+    delivery_id = await failed(house)
+    viewer = house.client(await house.person("vera", Role.VIEWER))
+    (listed,) = (await viewer.get("/api/deliveries?status=failed")).json()["items"]
+    assert listed["id"] == delivery_id
+    assert (listed["subject"], listed["target"], listed["attempts"]) == ("run:r1", "http://10.0.0.1/hook", 1)
+    assert (listed["failure"], listed["due_at"]) == ("10.0.0.1 is not at a public address", None)
+    assert "body" not in listed
+    response = await viewer.get(f"/api/deliveries/{delivery_id}")
+    assert response.json() == listed | {"body": {"run_id": "r1", "n": 12345678901234567890123}}
+    assert "12345678901234567890123" in response.text, "digit for digit"
+
+
+async def test_the_list_is_narrowed(house: House) -> None:
+    one, two = await failed(house), await failed(house, subject="run:r2")
+    client = house.client(await house.key())
+    for query, expected in (("", [two, one]), ("subject=run:r2", [two]), ("status=delivered", []), ("limit=1", [two])):
+        items = (await client.get(f"/api/deliveries?{query}")).json()["items"]
+        assert [item["id"] for item in items] == expected
+    assert (await client.get("/api/deliveries?status=lost")).status_code == 422
+    assert (await client.get("/api/deliveries/none")).status_code == 404
+
+
+async def test_another_try_is_made_at_once_and_told_in_the_timeline(build: Builder) -> None:
+    house = await build(secret_key=KEY, outbound_allow=("127.0.0.1",))
+    admin = await house.admin()
+    async with receiving() as receiver:
+        receiver.answers.append("410 Gone")
+        target, store = f"{receiver.url}/hook", house.services.store
+        delivery_id = await store.write("default", deliveries.add, WEBHOOK, subject="run:r1", target=target, body=BODY)
+        await receiver.has(1)
+        await becomes(house, delivery_id, DeliveryStatus.FAILED)
+        again = await admin.post(f"/api/deliveries/{delivery_id}/retry")
+        assert (again.status_code, again.json()["status"]) == (200, "pending")
+        first, second = await receiver.has(2)
+        assert first.id == second.id == delivery_id
+        secret = (await admin.get("/api/webhooks/secret")).json()["secret"]
+        assert verified(second, secret)
+        await becomes(house, delivery_id, DeliveryStatus.DELIVERED)
+        arrived = (await admin.get(f"/api/deliveries/{delivery_id}")).json()
+    assert (arrived["body"], arrived["failure"]) == (None, None)
+    refused = await admin.post(f"/api/deliveries/{delivery_id}/retry")
+    assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+    (event,) = (await admin.get(f"/api/audit/events?subject=delivery:{delivery_id}")).json()["items"]
+    assert event["kind"] == "delivery.retried"
+
+
+async def test_who_may_do_what(house: House) -> None:
+    delivery_id = await failed(house)
+    rights = {
+        "viewer": (await house.person("vera", Role.VIEWER), (200, 403, 403)),
+        "reviewer": (await house.person("rita", Role.REVIEWER), (200, 200, 403)),
+        "agent": (await house.key(Kind.AGENT, "items:create"), (403, 403, 403)),
+        "admin": (await house.person("ada", Role.ADMIN), (200, None, 200)),
+    }
+    for name, (key, (read, retry, secret)) in rights.items():
+        client = house.client(key)
+        assert (await client.get(f"/api/deliveries/{delivery_id}")).status_code == read, name
+        if retry:
+            assert (await client.post(f"/api/deliveries/{delivery_id}/retry")).status_code == retry, name
+        assert (await client.get("/api/webhooks/secret")).status_code == secret, name
+
+
+@pytest.mark.promise("P10")
+async def test_the_other_tenants_is_not_there(house: House) -> None:
+    delivery_id = await failed(house, tenant="other")
+    admin = await house.admin()
+    assert (await admin.get("/api/deliveries")).json()["items"] == []
+    assert (await admin.get(f"/api/deliveries/{delivery_id}")).status_code == 404
+    assert (await admin.post(f"/api/deliveries/{delivery_id}/retry")).status_code == 404
+    ours = (await admin.get("/api/webhooks/secret")).json()["secret"]
+    others = house.client(await house.person("oda", Role.ADMIN, tenant="other"))
+    assert (await others.get("/api/webhooks/secret")).json()["secret"] != ours
+    assert KEY not in ours
+
+
+async def test_what_is_settled_is_pruned_after_its_time(build: Builder) -> None:
+    house = await build(secret_key=KEY)
+    await failed(house)
+    assert (await house.services.retention.prune()).deliveries == 0
+    house.pass_time(house.settings.retention_deliveries)
+    assert (await house.services.retention.prune()).deliveries == 1

@@ -1,0 +1,262 @@
+"""What every bus must do: carry live frames to whoever follows, at their pace, whole, and to nobody else.
+
+The bus on Postgres is two here: what is published in one process is followed in another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from assent.bus.memory import MemoryBus
+from assent.bus.postgres import PostgresBus
+from assent.domain.access import DEFAULT_TENANT
+from assent.domain.frames import END, Frame, Stream, thread_topic
+from assent.domain.ids import new_id
+from assent.domain.runs import Outcome, Run, RunStatus, Strategy
+from assent.domain.threads import ThreadStatus
+from assent.engine.endings import finish
+from assent.ports import Bus, FellBehind, Subscription
+from assent.store import frames, runs, threads
+from assent.store.checkpoints import Attempt
+from assent.store.transaction import Tx
+from tests.contract.stores import AnyStore, both_databases, only_postgres, opened
+
+PATIENCE = 10.0
+QUESTION = {"id": "q", "value": "sure?"}
+
+
+@dataclass
+class Line:
+    """A bus as the process sees it that executes runs, and as another one does that is asked about them."""
+
+    store: AnyStore
+    here: Bus
+    there: Bus
+
+    async def stream(self, *, resumable: bool = False, tenant: str = DEFAULT_TENANT, thread: str = "") -> Stream:
+        """Of a run that is being executed."""
+        stream = Stream(tenant, thread or new_id(), new_id(), 1, resumable)
+        await self.store.write(tenant, _executed, stream)
+        return stream
+
+    async def publish(self, stream: Stream, *numbers: int) -> None:
+        for number in numbers:
+            await self.here.publish(stream, _frame(number))
+
+    async def end(self, stream: Stream, number: int, result: bytes = b"{}", *, asks: bool = False) -> None:
+        """As the runner does: the end is recorded, then told."""
+        last = Frame(number, END, result, str(number))
+        await self.here.flush(stream)
+        outcome = Outcome(RunStatus.SUCCESS, interrupts={"task": [QUESTION]} if asks else {})
+        run: Any = await self.store.read(stream.tenant, runs.get, stream.run_id)
+        await self.store.write(
+            stream.tenant,
+            finish,
+            run,
+            Attempt(run.id, 1),
+            outcome,
+            shown=self.here.is_followed(run.id),
+            last=(stream, last) if self.here.shared else None,
+        )
+        await self.here.end(stream, last)
+
+    async def shown(self, stream: Stream) -> bool:
+        found = await self.store.read(stream.tenant, threads.get, stream.thread_id)
+        assert found is not None
+        return found.shown
+
+
+@pytest.fixture
+async def line(database: str) -> AsyncIterator[Line]:
+    async with opened(database) as store, AsyncExitStack() as stack:
+        memory = MemoryBus(store)
+        here, there = (
+            (memory, memory)
+            if database.startswith("sqlite")
+            else (PostgresBus(store, database), PostgresBus(store, database))
+        )
+        for bus in (here, there):
+            await bus.open()
+            stack.push_async_callback(bus.close)
+        yield Line(store, here, there)
+
+
+@both_databases
+async def test_a_follower_gets_everything_from_before_the_run_to_its_end(line: Line) -> None:
+    stream = await line.stream()
+    followed = line.there.follow(stream.topic)
+    await line.publish(stream, 1, 2, 3)
+    await line.end(stream, 4, b'{"a":1}')
+    assert await _numbers(followed, 4) == [1, 2, 3, 4]
+
+
+@both_databases
+async def test_the_end_carries_the_result_of_a_run_whose_thread_is_gone(line: Line) -> None:
+    stream = await line.stream()
+    followed = line.there.follow(stream.topic, after=None)
+    await line.end(stream, 1, b'{"reply":"hi"}')
+    await line.store.write(stream.tenant, threads.remove, stream.thread_id)
+    last = await asyncio.wait_for(followed.end(), PATIENCE)
+    assert (last.event, last.data) == (END, b'{"reply":"hi"}')
+
+
+@both_databases
+async def test_who_comes_late_gets_only_what_is_still_to_come(line: Line) -> None:
+    stream = await line.stream()
+    await line.publish(stream, 1, 2)
+    await line.here.flush(stream)
+    followed = line.there.follow(stream.topic, after=None)
+    await _listening(line)
+    await line.publish(stream, 3)
+    await line.end(stream, 4)
+    assert await _numbers(followed, 2) == [3, 4]
+
+
+@both_databases
+async def test_a_broken_stream_goes_on_after_the_last_frame_that_arrived(line: Line) -> None:
+    """What is in the table and what is on its way there, together without a gap."""
+    stream = await line.stream(resumable=True)
+    await line.publish(stream, *range(1, 101))
+    followed = line.there.follow(stream.topic, after=90)
+    kept = await line.store.read(stream.tenant, frames.after, stream.run_id, 90)
+    await line.end(stream, 101)
+    seen = {frame.seq for frame in kept}
+    while (frame := await asyncio.wait_for(followed.next(), PATIENCE)).event != END:
+        seen.add(frame.seq)
+    assert seen == set(range(91, 101))
+    kept = await line.store.read(stream.tenant, frames.after, stream.run_id, 0)
+    assert [frame.seq for frame in kept] == list(range(1, 101))
+
+
+@both_databases
+async def test_a_thread_is_followed_over_its_runs_and_only_its_own(line: Line) -> None:
+    thread = new_id()
+    followed = line.there.follow(thread_topic(DEFAULT_TENANT, thread), after=None)
+    await _listening(line)
+    stranger = await line.stream(tenant="other", thread=thread)
+    await line.publish(stranger, 7)
+    await line.here.flush(stranger)
+    for _ in range(2):
+        stream = await line.stream(thread=thread)
+        await line.publish(stream, 1)
+        await line.end(stream, 2, b'{"secret":1}')
+    seen = [await asyncio.wait_for(followed.next(), PATIENCE) for _ in range(4)]
+    assert [frame.event for frame in seen] == ["values", "metadata", "values", "metadata"]
+    assert b"run_done" in seen[1].data
+    assert not [frame for frame in seen if b"secret" in frame.data or frame.seq == 7]
+
+
+@both_databases
+async def test_a_slow_follower_costs_no_memory_and_delays_nobody(line: Line) -> None:
+    """It is cut off, or served from the table at its own pace."""
+    stream = await line.stream()
+    slow, quick = line.there.follow(stream.topic), line.there.follow(stream.topic, after=None)
+    await _listening(line)
+    for number in range(1, 3001):
+        await line.publish(stream, number)
+        if number % 500 == 0:
+            await line.here.flush(stream)
+            assert (await _until(quick, number))[-1] == number
+    await line.end(stream, 3001)
+    assert (await asyncio.wait_for(quick.end(), PATIENCE)).seq == 3001
+    try:
+        assert await _until(slow, 3001) == list(range(1, 3002))
+    except FellBehind:
+        assert not line.here.shared
+
+
+@both_databases
+async def test_nobody_is_told_after_leaving(line: Line) -> None:
+    stream = await line.stream()
+    gone, stays = line.there.follow(stream.topic), line.there.follow(stream.topic)
+    gone.close()
+    await line.publish(stream, 1)
+    await line.end(stream, 2)
+    assert await _numbers(stays, 2) == [1, 2]
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(gone.next(), 0.01)
+
+
+@both_databases
+async def test_a_question_counts_as_shown_when_a_follower_is_given_the_end(line: Line) -> None:
+    stream, alone = await line.stream(), await line.stream()
+    followed = line.there.follow(stream.topic)
+    await line.end(stream, 1, b'{"__interrupt__":[]}', asks=True)
+    await line.end(alone, 1, b'{"__interrupt__":[]}', asks=True)
+    await asyncio.wait_for(followed.end(), PATIENCE)
+    assert await line.shown(stream)
+    assert not await line.shown(alone)
+
+
+@only_postgres
+async def test_an_end_that_is_delivered_late_does_not_show_the_next_question(line: Line) -> None:
+    stream = await line.stream()
+    followed = line.there.follow(stream.topic)
+    await line.end(stream, 1, b'{"__interrupt__":[]}', asks=True)
+    following = await line.stream(thread=stream.thread_id)
+    await line.end(following, 1, b'{"__interrupt__":[]}', asks=True)
+    await asyncio.wait_for(followed.end(), PATIENCE)
+    assert not await line.shown(stream)
+
+
+@only_postgres
+async def test_frames_of_an_attempt_that_was_taken_over_are_refused(line: Line) -> None:
+    stream = await line.stream()
+    await line.publish(stream, 1)
+    await line.here.flush(stream)
+    await line.store.write(stream.tenant, runs.begin_again, Attempt(stream.run_id, 1))
+    await line.publish(stream, 2)
+    await line.here.flush(stream)
+    kept = await line.store.read(stream.tenant, frames.after, stream.run_id, 0)
+    assert [frame.seq for frame in kept] == [1]
+
+
+@only_postgres
+async def test_an_end_that_nobody_told_is_told_by_a_reminder(line: Line) -> None:
+    """Its worker died between recording it and telling it."""
+    stream = await line.stream()
+    followed = line.there.follow(stream.topic)
+    await _listening(line)
+    await line.store.write(stream.tenant, frames.append, stream, [Frame(5, END, b"{}", "5")])
+    assert isinstance(line.here, PostgresBus)
+    await line.here.remind([stream.run_id])
+    assert (await asyncio.wait_for(followed.end(), PATIENCE)).seq == 5
+
+
+async def _listening(line: Line) -> None:
+    """Until the other process hears: a run of its own comes through."""
+    stream = await line.stream()
+    followed = line.there.follow(stream.topic)
+    await line.publish(stream, 1)
+    await asyncio.wait_for(followed.next(), PATIENCE)
+    followed.close()
+
+
+async def _numbers(followed: Subscription, count: int) -> list[int]:
+    return [(await asyncio.wait_for(followed.next(), PATIENCE)).seq for _ in range(count)]
+
+
+async def _until(followed: Subscription, number: int) -> list[int]:
+    seen = [0]
+    while seen[-1] != number:
+        seen += await _numbers(followed, 1)
+    return seen[1:]
+
+
+def _frame(number: int) -> Frame:
+    return Frame(number, "values", b'{"n":%d}' % number, str(number))
+
+
+def _executed(tx: Tx, stream: Stream) -> Run | None:
+    if threads.get(tx, stream.thread_id) is None:
+        threads.insert(tx, stream.thread_id, {})
+    threads.set_status(tx, stream.thread_id, ThreadStatus.BUSY)
+    facts = {"assistant_id": "a", "graph_id": "g", "metadata": {}, "kwargs": {}, "temporary": False}
+    runs.insert_pending(tx, stream.run_id, stream.thread_id, answers=True, multitask_strategy=Strategy.ENQUEUE, **facts)
+    return runs.begin(tx, stream.run_id)

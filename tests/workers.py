@@ -1,0 +1,154 @@
+"""Real `assent worker` processes for tests. What they execute is asked for in this process, which executes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from assent.app import Engine, open_engine, open_services
+from assent.domain.access import DEFAULT_TENANT, operator
+from assent.domain.ids import new_id
+from assent.domain.runs import Run, RunStatus
+from assent.engine.loader import LoadedGraphs, load_graphs
+from assent.engine.manifest import read_manifest
+from assent.ports import Store
+from assent.services.starting import RunRequest
+from assent.settings import Settings
+from assent.store import runs, threads
+from tests.servers import ServerProcess
+
+GRAPHS = Path(__file__).parent / "graphs" / "workers.json"
+CALLER = operator()
+PATIENCE = 30.0
+UNFENCED = """
+import sys
+from assent.store import checkpoints, runs
+checkpoints._FENCE = "coalesce(?::text, ?::text, ?::text) IS NOT NULL"
+runs._END = runs._THIS.where(runs.bindparam("was") >= 0).values(
+    status=runs.bindparam("new_status"), error=runs.bindparam("new_error"),
+    ended_at=runs.bindparam("now"), updated_at=runs.bindparam("now"))
+from assent.cli.main import main
+sys.argv[0] = "assent"
+main()
+"""
+"""A worker whose late writes nobody refuses: what the fence is compared with."""
+
+
+class WorkerProcess(ServerProcess):
+    def start(self) -> ServerProcess:
+        self.launch()
+        self._wait_for(r"(Assent worker)")
+        return self
+
+    def signal(self, number: int) -> None:
+        os.kill(self.process.pid, number)
+
+    def wait(self) -> int:
+        """Its exit code, once it has ended by itself."""
+        return self._gone()
+
+
+def new_worker(database: str, *, fenced: bool = True) -> WorkerProcess:
+    module = ["-m", "assent"] if fenced else ["-c", UNFENCED]
+    command = [sys.executable, *module, "worker", "--config", str(GRAPHS), "--database", database]
+    secret = "a secret of the tests' own, long enough"
+    return WorkerProcess(command, {"ASSENT_SECRET_KEY": secret, "ASSENT_RUN_PATIENCE": "2s"})
+
+
+@dataclass
+class Crew:
+    """A Postgres database, the process that is asked (this one), and the workers."""
+
+    database: str
+    folder: Path
+    store: Store
+    engine: Engine
+    workers: list[WorkerProcess] = field(default_factory=list)
+
+    async def hire(self, count: int = 1, *, fenced: bool = True) -> list[WorkerProcess]:
+        hired = [new_worker(self.database, fenced=fenced) for _ in range(count)]
+        self.workers += hired
+        await asyncio.gather(*(asyncio.to_thread(worker.start) for worker in hired))
+        return hired
+
+    async def start(self, graph: str, thread_id: str | None = None, **asked: Any) -> Run:
+        thread = thread_id or (await self.engine.threads.create(CALLER)).id
+        return await self.engine.runs.create(CALLER, thread, RunRequest(graph, **asked))
+
+    async def start_gated(self, thread_id: str | None = None, **asked: Any) -> tuple[Run, Path]:
+        """A run of `slow` that waits in its first node, and the folder with its gates."""
+        gate = self.folder / new_id()
+        gate.mkdir(mode=0o777)
+        return await self.start("slow", thread_id, input={"text": "t", "gate": str(gate)}, **asked), gate
+
+    async def run(self, run: Run) -> Run:
+        found = await self.store.read(DEFAULT_TENANT, runs.get, run.id)
+        assert found is not None
+        return found
+
+    async def values(self, run: Run) -> Any:
+        found = await self.store.read(DEFAULT_TENANT, threads.get, run.thread_id)
+        assert found is not None
+        return found.values
+
+    async def ended(self, run: Run, *, patience: float = PATIENCE) -> Run:
+        def over(found: Run) -> bool:
+            return not found.status.active
+
+        await until(lambda: self._is(run, over), f"{run.id} goes on", patience=patience)
+        return await self.run(run)
+
+    async def attempted(self, run: Run, number: int, *, patience: float = PATIENCE) -> Run:
+        def begun(found: Run) -> bool:
+            return found.attempt >= number and found.status is not RunStatus.PENDING
+
+        await until(lambda: self._is(run, begun), f"{run.id} was not taken up", patience=patience)
+        return await self.run(run)
+
+    async def _is(self, run: Run, condition: Callable[[Run], bool]) -> bool:
+        return condition(await self.run(run))
+
+    def dismiss(self) -> None:
+        for worker in self.workers:
+            worker.kill()
+
+
+@asynccontextmanager
+async def crew_on(database: str, folder: Path) -> AsyncIterator[Crew]:
+    settings = Settings(database=database, run_in_server=False)
+    async with AsyncExitStack() as stack:
+        services = await stack.enter_async_context(open_services(settings))
+        engine = await stack.enter_async_context(open_engine(services.store, _graphs(), settings))
+        crew = Crew(database, folder, services.store, engine)
+        stack.callback(crew.dismiss)
+        yield crew
+
+
+async def until(condition: Callable[[], Awaitable[bool]], complaint: str, *, patience: float = PATIENCE) -> None:
+    deadline = time.monotonic() + patience
+    while not await condition():
+        assert time.monotonic() < deadline, complaint
+        await asyncio.sleep(0.01)
+
+
+async def until_file(path: Path) -> None:
+    async def there() -> bool:
+        return path.exists()
+
+    await until(there, f"{path.name} was not made")
+
+
+def open_gates(gate: Path) -> None:
+    for name in ("a", "b", "c"):
+        (gate / f"{name}.go").touch()
+
+
+def _graphs() -> LoadedGraphs:
+    return load_graphs(read_manifest(GRAPHS))

@@ -75,7 +75,7 @@ def _commit_in_groups(file: Path) -> float:
 async def _rate(file: Path) -> float:
     store = SqliteStore(f"sqlite:///{file}")
     await store.open()
-    assert await store.write(None, lambda tx: tx.sql("PRAGMA synchronous").scalar()) == 2  # FULL
+    assert await store.write(None, lambda tx: tx.sql("PRAGMA synchronous").all()[0][0]) == 2  # FULL
 
     async def write_on() -> None:
         for _ in range(WRITES // WRITERS):

@@ -59,7 +59,9 @@ def new_worker(database: str, *, fenced: bool = True) -> WorkerProcess:
     module = ["-m", "assent"] if fenced else ["-c", UNFENCED]
     command = [sys.executable, *module, "worker", "--config", str(GRAPHS), "--database", database]
     secret = "a secret of the tests' own, long enough"
-    return WorkerProcess(command, {"ASSENT_SECRET_KEY": secret, "ASSENT_RUN_PATIENCE": "2s"})
+    return WorkerProcess(
+        command, {"ASSENT_SECRET_KEY": secret, "ASSENT_RUN_PATIENCE": "2s", "ASSENT_RUN_CONCURRENCY": "64"}
+    )
 
 
 @dataclass

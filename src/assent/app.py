@@ -21,10 +21,8 @@ from assent.engine.manifest import read_manifest
 from assent.engine.project import Project
 from assent.engine.queues.embedded import EmbeddedQueue
 from assent.engine.runner import Runner
-from assent.notify.outbound import Outbound
 from assent.notify.sender import Sender
 from assent.notify.targets import Targets
-from assent.notify.webhooks import WebhookCarrier
 from assent.ports import Bus, Queue, Store
 from assent.services.access import Access
 from assent.services.assistants import Assistants
@@ -44,6 +42,7 @@ from assent.store import migrations
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from assent.notify.outbound import Outbound
     from assent.services.custom_auth import CustomAuth
 
 
@@ -137,6 +136,8 @@ def load_project(settings: Settings) -> LoadedGraphs:
 @asynccontextmanager
 async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) -> AsyncIterator[Engine]:
     """Executes runs for as long as the block runs; what is left then is handed back for the next start."""
+    from assent.notify.outbound import Outbound  # slow to import, like what it stands on
+
     project, custom_auth = Project(loaded, store), _custom_auth(loaded)
     assistants = Assistants(store, project.graphs, custom_auth)
     bus, queue = _dispatch(store, project, settings)
@@ -146,6 +147,8 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
     await queue.open()
     try:
         await sender.open()
+        news = News(store, bus)
+        threads = Threads(store, project, on_state=news.edited, on_removal=news.removed, authorizer=custom_auth)
         runs = Runs(
             store,
             bus,
@@ -153,9 +156,8 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
             default_strategy=settings.default_multitask_strategy,
             targets=outbound.targets,
             authorizer=custom_auth,
+            read_outcome=threads.states.outcome,
         )
-        news = News(store, bus)
-        threads = Threads(store, project, on_state=news.edited, on_removal=news.removed, authorizer=custom_auth)
         executes = _on_sqlite(settings) or settings.run_in_server
         metrics = Metrics(store, (lambda: Workers(settings.run_concurrency, queue.active)) if executes else None)
         yield Engine(project, queue, assistants, runs, threads, metrics, custom_auth)
@@ -197,6 +199,8 @@ def _dispatch(store: Store, project: Project, settings: Settings) -> tuple[Bus, 
 
 def _sender(store: Store, outbound: Outbound, settings: Settings) -> Sender:
     """Opened after the queue, whose lock makes it the only one on a SQLite file."""
+    from assent.notify.webhooks import WebhookCarrier
+
     carriers = {WEBHOOK: WebhookCarrier(outbound, partial(secret_key.load, settings))}
     return Sender(store, carriers, alone=_on_sqlite(settings))
 
@@ -220,6 +224,7 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
     from assent.http import boundary, custom_routes, errors
     from assent.http.authentication import Authentication
     from assent.http.counting import RequestCount
+    from assent.http.telemetry import telemetry
     from assent.web import pages, rendering
 
     app = FastAPI(
@@ -227,11 +232,14 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
         version=version("assent"),
         redoc_url=None,
         docs_url=None,
+        telemetry=telemetry(),
         responses={"4XX": {"model": Problem}, "5XX": {"model": Problem}},
     )
     errors.install(app)
     app.mount("/static", rendering.static_files())
-    for api in (
+    for api in (  # they are tried one after another, so what is asked for most comes first
+        runs.routes(engine.runs),
+        threads.routes(engine.threads),
         health.routes(services.store),
         sessions.routes(services.access),
         keys.routes(services.keys),
@@ -239,8 +247,6 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
         audit.routes(services.audit),
         deliveries.routes(services.deliveries),
         assistants.routes(engine.assistants),
-        threads.routes(engine.threads),
-        runs.routes(engine.runs),
         system.routes(engine.metrics),
         pages.routes(services.access, services.audit, engine.threads, settings),
     ):

@@ -124,8 +124,8 @@ class Bus(Protocol):
         """Returns when everything published that has to be in the table is there."""
         ...
 
-    async def end(self, stream: Stream, last: Frame) -> None:
-        """Tells the followers that the run has ended: nothing will be published on this stream again."""
+    async def end(self, stream: Stream, *last: Frame) -> None:
+        """Tells the followers that the run has ended: after these frames nothing will be published on this stream."""
         ...
 
 

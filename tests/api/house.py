@@ -22,6 +22,8 @@ from assent.store.transaction import Tx
 
 LOOPBACK = "http://127.0.0.1:2024"
 LOCAL = {"host": "127.0.0.1:2024"}
+SESSION = "assent_session_2024"
+NOTHING: Sequence[Message] = ({"type": "http.request", "body": b"", "more_body": False},)
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class House:
             transport=httpx.ASGITransport(self.app, client=(peer, 40000)),
             base_url=url,
             headers={**({"x-api-key": key} if key else {}), **(headers or {})},
-            cookies={"assent_session": session} if session else None,
+            cookies={SESSION: session} if session else None,
         )
 
     async def key(self, kind: Kind = Kind.AGENT, *scopes: str, tenant: str = DEFAULT_TENANT) -> str:
@@ -133,9 +135,9 @@ class Builder:
 
 
 async def call(
-    app: FastAPI, method: str, path: str, headers: Mapping[str, str], received: Sequence[Message] = ()
+    app: FastAPI, method: str, path: str, headers: Mapping[str, str], received: Sequence[Message] = NOTHING
 ) -> list[Message]:
-    """One request as the server hands it over, for what no well-behaved client would send."""
+    """One request as the server hands it over, for what no well-behaved client would send. Who sent it then goes."""
     sent: list[Message] = []
     incoming = iter(received)
 

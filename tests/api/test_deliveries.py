@@ -1,11 +1,14 @@
 """The outbox over REST: seen by those who may read, tried again by those who may run, one tenant's never another's."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
-from assent.domain.access import Kind, Role
+from assent.domain.access import Kind, Role, local_agent
 from assent.domain.deliveries import WEBHOOK, DeliveryStatus
+from assent.errors import Forbidden
+from assent.services.auth_users import read_user
 from assent.store import deliveries
 from tests.api.house import Builder, House
 from tests.receiver import PATIENCE, receiving, verified
@@ -118,3 +121,19 @@ async def test_what_is_settled_is_pruned_after_its_time(build: Builder) -> None:
     assert (await house.services.retention.prune()).deliveries == 0
     house.pass_time(house.settings.retention_deliveries)
     assert (await house.services.retention.prune()).deliveries == 1
+
+
+@pytest.mark.promise("P10")
+async def test_a_user_whom_an_auth_handler_made_does_not_see_what_others_runs_told(house: House) -> None:
+    delivery_id = await failed(house)
+    outbox, reader = house.services.deliveries, local_agent()
+    assert (await outbox.get(reader, delivery_id)).id == delivery_id, (
+        "control: the same rights from a credential of ours"
+    )
+    handled = replace(reader, user=read_user({"identity": "ana", "permissions": []}))
+    with pytest.raises(Forbidden):
+        await outbox.list(handled)
+    with pytest.raises(Forbidden):
+        await outbox.get(handled, delivery_id)
+    with pytest.raises(Forbidden):
+        await outbox.retry(handled, delivery_id)

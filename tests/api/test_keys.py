@@ -90,9 +90,10 @@ async def test_a_revocation_takes_effect_within_a_second_where_the_key_was_just_
     assert (await agent.get("/api/me")).status_code == 200, "now it is remembered"
     key_id = (await admin.get("/api/keys?limit=1")).json()["items"][0]["id"]
     await admin.delete(f"/api/keys/{key_id}")
-    started = time.monotonic()
+    revoked = asked = time.monotonic()
     while (await agent.get("/api/me")).status_code == 200:
-        assert time.monotonic() - started < 1
+        assert asked - revoked < 1, "who asks a second later is refused, however long the answer takes"
+        asked = time.monotonic()
     assert access._REMEMBER_SECONDS < 1
 
 

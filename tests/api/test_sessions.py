@@ -11,7 +11,7 @@ import pytest
 from assent.domain.access import Role, operator
 from assent.http import authentication
 from assent.settings import Mode
-from tests.api.house import LOOPBACK, Builder, House
+from tests.api.house import LOOPBACK, SESSION, Builder, House
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 
@@ -72,7 +72,7 @@ class TestCookie:
         await house.person("ana")
         response = await sign_in(house.client(), await house.link("ana"))
         assert cookie(response) == {
-            "name": "assent_session",
+            "name": SESSION,
             "httponly": True,
             "samesite": "lax",
             "secure": "",
@@ -85,6 +85,18 @@ class TestCookie:
         await house.person("ana")
         response = await sign_in(house.client(url="https://assent.example"), await house.link("ana"))
         assert cookie(response)["secure"] is True
+        assert cookie(response)["name"] == "assent_session"
+
+    async def test_of_another_port_is_not_touched(self, house: House) -> None:
+        """Browsers send a cookie to every port of a host: two servers on one machine would sign each other's out."""
+        await house.person("ana")
+        browser = house.client()
+        for url in ("http://127.0.0.1:2024", "http://127.0.0.1:8002"):
+            await browser.post(f"{url}/api/session", json={"credential": await house.link("ana")})
+        assert set(browser.cookies) == {"assent_session_2024", "assent_session_8002"}
+        await browser.delete("http://127.0.0.1:8002/api/session")
+        assert (await browser.get("http://127.0.0.1:2024/api/me")).status_code == 200
+        assert (await browser.get("http://127.0.0.1:8002/api/me")).status_code == 401
 
     async def test_is_proof_of_its_person(self, house: House) -> None:
         browser = await house.signed_in("ana", Role.ADMIN)
@@ -94,9 +106,9 @@ class TestCookie:
 
     async def test_ends_with_signing_out(self, house: House) -> None:
         browser = await house.signed_in()
-        stolen = house.client(session=browser.cookies["assent_session"])
+        stolen = house.client(session=browser.cookies[SESSION])
         assert (await browser.delete("/api/session")).status_code == 204
-        assert "assent_session" not in browser.cookies
+        assert SESSION not in browser.cookies
         assert (await stolen.get("/api/me")).status_code == 401
 
     async def test_ends_after_its_lifetime(self, build: Builder) -> None:

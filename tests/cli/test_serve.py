@@ -2,6 +2,7 @@
 
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -22,48 +23,67 @@ def taken() -> Iterator[int]:
         yield other.getsockname()[1]
 
 
-def test_the_life_of_a_server_on_ones_own_machine(folder: Path, assent: Assent) -> None:
-    """The first start prints keys, each later one a fresh link; both signals end it cleanly; no secret is logged."""
+def test_a_first_start_prints_what_one_needs_and_logs_no_secret(folder: Path) -> None:
     with serving(folder, changes={"ASSENT_LOG_LEVEL": "debug"}) as server:
         assert server.said.keys() == {"listening", "serving", "data", "sign in", "agent key", "reviewer key"}
         assert server.said["data"] == "sqlite:///.assent/assent.db"
         assert server.said["sign in"].startswith(f"{server.url}/login#login_")
-        assert server.get("/ok").json() == {"ok": True, "services": {}}
         agent, reviewer = server.said["agent key"], server.said["reviewer key"].split()[0]
         token = server.said["sign in"].partition("#")[2]
         assert server.get("/api/me", **{"x-api-key": agent}).json()["kind"] == "agent"
-        person = server.get("/api/me", **{"x-api-key": reviewer}).json()
-        assert (person["kind"], person["name"]) == ("reviewer", "local")
-        answer = httpx.post(
-            f"{server.url}/api/session", json={"credential": token}, headers={"x-forwarded-proto": "https"}
-        )
+        assert server.get("/api/me", **{"x-api-key": reviewer}).json()["name"] == "local"
+        forwarded = {"x-forwarded-proto": "https"}
+        answer = httpx.post(f"{server.url}/api/session", json={"credential": token}, headers=forwarded)
         assert answer.json()["name"] == "local"
         assert "secure" not in answer.headers["set-cookie"].lower(), "nobody named a proxy to believe"
-        assert server.stop(signal.SIGTERM) == 0
+        server.stop()
         log = "".join(server.log)
     assert "/api/session" in log
-    assert "Traceback" not in log
     assert not [secret for secret in (token, agent, reviewer) if secret in log]
+
+
+def test_sigterm_ends_a_server_cleanly_and_its_boundary_is_real(folder: Path) -> None:
+    with serving(folder) as server:
+        assert server.get("/ok").json() == {"ok": True, "services": {}}
+        assert server.get("/ok", host="evil.example").status_code == 421
+        assert server.get("/x%0A2026-01-01 forged").status_code == 404
+        too_large = httpx.post(f"{server.url}/api/session", content=(b"x" * 1024 for _ in range(17)))
+        assert too_large.status_code == 413
+        assert server.stop(signal.SIGTERM) == 0
+        log = "".join(server.log)
+    (forged,) = [line for line in log.splitlines() if "forged" in line]
+    assert 'path="/x\\n2026-01-01 forged"' in forged
+    assert "Traceback" not in log
     assert not (folder / ".assent" / "assent.db-wal").exists(), "the store was closed"
     with pytest.raises(httpx.ConnectError):
         server.get("/ok")
 
-    with serving(folder) as second:
-        assert second.said.keys() == {"listening", "serving", "data", "sign in"}
-        assert second.said["sign in"].partition("#")[2] != token
-        assert second.get("/api/me", **{"x-api-key": agent}).status_code == 200
-        new = assent("keys", "create", "bot", "--json").json
-        assert second.get("/api/me", **{"x-api-key": new["secret"]}).status_code == 200
-        assert assent("keys", "revoke", new["id"]).code == 0, "beside the running server"
-        refused = execute(folder, "keys", "list", "--json")  # takes longer than a revocation may
-        assert refused.code == 0
-        assert second.get("/api/me", **{"x-api-key": new["secret"]}).status_code == 401
-        assert second.stop(signal.SIGINT) == 0
-        assert "Traceback" not in "".join(second.log)
 
-    assert assent("users", "disable", "local").code == 0
-    with serving(folder) as third:
-        assert third.said["sign in"] == "assent users login-link NAME"
+def test_a_later_start_prints_a_link_and_commands_beside_it_take_effect(folder: Path, assent: Assent) -> None:
+    assent("users", "create", "local", "--role", "admin")
+    with serving(folder) as server:
+        assert server.said.keys() == {"listening", "serving", "data", "sign in"}
+        assert server.said["sign in"].startswith(f"{server.url}/login#login_")
+        new = assent("keys", "create", "bot", "--json").json
+        assert server.get("/api/me", **{"x-api-key": new["secret"]}).status_code == 200
+        assert assent("keys", "revoke", new["id"]).code == 0
+        revoked = asked = time.monotonic()
+        while server.get("/api/me", **{"x-api-key": new["secret"]}).status_code == 200:
+            assert asked - revoked < 1
+            asked = time.monotonic()
+        assert server.stop(signal.SIGINT) == 0
+        assert "Traceback" not in "".join(server.log)
+
+
+def test_a_local_user_who_was_disabled_does_not_keep_the_server_from_starting(folder: Path, assent: Assent) -> None:
+    assent("users", "create", "local", "--role", "admin")
+    assent("users", "disable", "local")
+    with serving(folder) as server:
+        assert server.said["sign in"] == "assent users login-link NAME"
+
+
+def test_the_installed_command_is_the_same(folder: Path) -> None:
+    assert execute(folder, "version", "--json").json.keys() >= {"assent", "langgraph", "python"}
 
 
 def test_a_start_that_fails_does_not_spend_what_is_shown_once(assent: Assent, taken: int) -> None:
@@ -121,7 +141,9 @@ def test_what_the_refusals_say_to_set_is_enough(assent: Assent, folder: Path) ->
 
 
 def test_a_server_on_ipv6(folder: Path) -> None:
-    if not socket.has_ipv6:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
         pytest.skip("this machine has no IPv6")
     with serving(folder, "dev", "--host", "::1", "--port", "0") as server:
         assert server.url.startswith("http://[::1]:")

@@ -172,4 +172,5 @@ async def until(condition: Callable[[], Awaitable[bool]], complaint: str, *, pat
 
 
 def _active(tx: Tx) -> int:
-    return int(tx.sql("SELECT count(*) FROM runs WHERE status IN ('pending', 'running')").scalar_one())
+    row = tx.sql("SELECT count(*) FROM runs WHERE status IN ('pending', 'running')").first()
+    return int(row[0]) if row else 0

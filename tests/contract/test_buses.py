@@ -62,7 +62,7 @@ class Line:
             Attempt(run.id, 1),
             outcome,
             shown=self.here.is_followed(run.id),
-            last=(stream, last) if self.here.shared else None,
+            last=(stream, [last]) if self.here.shared else None,
         )
         await self.here.end(stream, last)
 

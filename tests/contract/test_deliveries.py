@@ -270,18 +270,10 @@ async def test_bytes_of_what_arrived_are_gone_from_the_row(database: str, store:
 
 
 def finished(tx: Tx, webhook: str | None, outcome: Outcome, *, waits: bool = False) -> None:
-    """A run that began and ended in this way, with its announcement."""
+    """A run that began and ended in this way, with its announcement; `waits`: on a thread that asked before."""
     threads.insert(tx, "t1", {})
     if waits:
-        threads.set_state(
-            tx,
-            "t1",
-            status=ThreadStatus.INTERRUPTED,
-            values={},
-            interrupts={"t": [QUESTION]},
-            error=None,
-            next=["ask"],
-        )
+        stand(tx, Outcome(RunStatus.SUCCESS, interrupts={"t": [QUESTION]}))
     runs.insert_pending(
         tx,
         "r1",
@@ -297,4 +289,19 @@ def finished(tx: Tx, webhook: str | None, outcome: Outcome, *, waits: bool = Fal
     )
     run = runs.begin(tx, "r1")
     assert run is not None
+    if not outcome.rolled_back:
+        stand(tx, outcome)
     deliveries.announce(tx, run, outcome)
+
+
+def stand(tx: Tx, outcome: Outcome) -> None:
+    """The thread's row after such an outcome."""
+    threads.set_state(
+        tx,
+        "t1",
+        status=ThreadStatus.INTERRUPTED,
+        values=outcome.values,
+        interrupts=outcome.interrupts,
+        error=outcome.error,
+        next=list(outcome.next),
+    )

@@ -14,6 +14,7 @@ from assent.domain.threads import ThreadStatus
 from assent.errors import NotFound, ThreadBusy
 from assent.settings import Settings
 from assent.store import runs
+from assent.store.checkpoints import Attempt
 from assent.store.transaction import Tx
 from tests.contract.queues import CALLER, Site, queue, queue_settings, site, until
 from tests.scoreboard import Count, RecordScore
@@ -21,6 +22,7 @@ from tests.scoreboard import Count, RecordScore
 __all__ = ["queue", "queue_settings", "site"]
 
 THREADS = 10
+only_procrastinate = pytest.mark.parametrize("queue", ["procrastinate"], indirect=True)
 
 
 async def test_a_run_starts_and_ends(site: Site) -> None:
@@ -141,6 +143,38 @@ async def test_a_process_that_stops_hands_its_runs_back(queue: str, queue_settin
         assert await site.run(delayed) is not None
 
 
+@only_procrastinate
+async def test_nothing_of_an_attempt_that_was_taken_over_counts(site: Site) -> None:
+    """Both attempts go on side by side; what the earlier one still writes is refused."""
+    thread = await site.thread()
+    run = await site.start(thread, "held", hold=True)
+    await until(lambda: _entered(site, "held"), "the run did not start")
+    await site.store.write(DEFAULT_TENANT, runs.resume, thread, [Attempt(run.id, 1)])
+    await until(lambda: _again(site, run), "the run was not taken up again")
+    site.trace.gate("held").set()
+    await site.until_idle()
+    ended = await site.run(run)
+    assert ended is not None
+    assert (ended.status, ended.attempt) == (RunStatus.SUCCESS, 2)
+    assert await site.done(thread) == ["held.a", "held.b"]
+
+
+@only_procrastinate
+async def test_what_the_queue_lost_is_found_again(site: Site) -> None:
+    """Nothing is in it that our own rows do not say as well."""
+    held, delayed = await site.thread(), await site.thread()
+    first = await site.start(held, "first", hold=True)
+    await until(lambda: _entered(site, "first"), "the run did not start")
+    queued = await site.start(held, "queued", multitask_strategy=Strategy.ENQUEUE)
+    later = await site.start(delayed, "later", after_seconds=0.2)
+    await site.store.write(None, _empty_queue)
+    site.trace.gate("first").set()
+    await site.until_idle()
+    assert await site.done(held) == ["first.a", "first.b", "queued.a", "queued.b"]
+    assert await site.done(delayed) == ["later.a", "later.b"]
+    assert None not in [await site.run(run) for run in (first, queued, later)]
+
+
 @pytest.mark.scoreboard
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("strategy", [*Strategy, None], ids=lambda one: one or "mixed")
@@ -191,6 +225,10 @@ async def _check_outcomes(site: Site, threads: list[str], made: dict[int, Run], 
         assert not [number for number, run in of_thread.items() if run is None and str(number) in done]
     if set(asked) <= {Strategy.ENQUEUE, Strategy.REJECT}:
         assert {run.status for run in left.values() if run} == {RunStatus.SUCCESS}
+
+
+def _empty_queue(tx: Tx) -> None:
+    tx.sql("TRUNCATE assent_queue.procrastinate_jobs CASCADE")
 
 
 async def _entered(site: Site, tag: str) -> bool:

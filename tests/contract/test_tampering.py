@@ -120,6 +120,9 @@ async def test_the_command_finds_a_vanished_timeline_by_its_exported_head(
     save(engine, {name: [row for row in rows if row["tenant_id"] != "acme"] for name, rows in load(engine).items()})
     assert await verify() == 0  # the control: nothing inside the database tells of it
     assert await verify(*kept) == 8
+    save(engine, {name: [] for name in load(engine)})
+    assert await verify() == 0
+    assert await verify(*kept[2:]) == 8  # nobody is left to name
 
 
 UNREADABLE = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 from collections.abc import Callable
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.cutting import cutting
+from tests.e2e.holding import Gates
 from tests.missing import missing
 from tests.servers import ServerProcess
 
@@ -29,15 +32,16 @@ def node() -> Path:
 
 @pytest.fixture
 def javascript(node: Path, server: ServerProcess, tmp_path: Path) -> Run:
-    return partial(run, node, server, tmp_path)
+    return partial(run, node, server.url, tmp_path)
 
 
-def run(node: Path, server: ServerProcess, folder: Path, version: str, name: str) -> None:
+def run(node: Path, url: str, folder: Path, version: str, name: str, **more: str) -> None:
     environment = {
         "PATH": os.environ["PATH"],
         "TMPDIR": str(folder),
-        "ASSENT_URL": server.url,
+        "ASSENT_URL": url,
         "LANGGRAPH_SDK": (INSTALLED / "node_modules" / version / "dist" / "index.js").as_uri(),
+        **more,
     }
     done = subprocess.run(
         [node, "--test-reporter=spec", TESTS / f"{name}.mjs"],
@@ -61,3 +65,18 @@ def test_the_sdk_finds_what_it_expects(javascript: Run, version: str, name: str)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_inbox_example_is_answered_from_typescript(javascript: Run, version: str) -> None:
     javascript(version, "inbox")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_broken_connection_is_taken_up_again(
+    node: Path, server: ServerProcess, tmp_path: Path, version: str
+) -> None:
+    gates = Gates(tmp_path)
+    with cutting(server.url) as proxy:
+        running = asyncio.to_thread(run, node, proxy.url, tmp_path, version, "broken_connection", GATES=str(tmp_path))
+        going = asyncio.ensure_future(running)
+        gates.open("a")
+        await gates.reached("first part")
+        proxy.cut()
+        gates.open()
+        await going

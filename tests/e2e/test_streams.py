@@ -212,6 +212,14 @@ async def test_events_are_langchains(http: httpx.AsyncClient) -> None:
     ]
 
 
+async def test_a_burst_arrives_whole(http: httpx.AsyncClient) -> None:
+    burst = {**HELLO, "lines": 5000}
+    seen = of("custom", await named(http, "streams", burst, stream_mode="custom"))
+    assert [data["line"] for data in seen if "line" in data] == list(range(5000))
+    body = {"assistant_id": "streams", "input": burst, "stream_mode": "custom"}
+    assert (await http.post("/runs/wait", json=body)).json()["lines"] == 5000
+
+
 SPELLINGS: dict[str, Any] = {
     "repeated": [("stream_mode", "updates"), ("stream_mode", "tasks")],
     "json": [("stream_mode", '["updates","tasks"]')],

@@ -19,7 +19,10 @@ from tests.postgres_server import PostgresServer
 from tests.scoreboard import Count, RecordScore
 
 TENANT = "acme"
-CUT_ALL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+CUT_ALL = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
 CUT_SELF = "SELECT pg_terminate_backend(pg_backend_pid())"
 AT_COMMIT = """
 CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS
@@ -154,7 +157,7 @@ async def test_a_crashed_server_loses_nothing_and_the_store_recovers_by_itself(
     durable_postgres: PostgresServer, crashing: AnyStore, count: Count, record_score: RecordScore
 ) -> None:
     told: list[str] = []
-    over = asyncio.Event()
+    arrived, over = asyncio.Event(), asyncio.Event()
 
     async def write_on(writer: int) -> None:
         number = 0
@@ -162,12 +165,14 @@ async def test_a_crashed_server_loses_nothing_and_the_store_recovers_by_itself(
             number += 1
             try:
                 told.append(await crashing.write(TENANT, act, f"n{writer}-{number}"))
+                arrived.set()
             except Unavailable:
                 await asyncio.sleep(0.01)  # what a client does who was told Retry-After
 
     async def more(than: int) -> None:
         while len(told) <= than + 20:
-            await asyncio.sleep(0.005)
+            arrived.clear()
+            await arrived.wait()
 
     writers = [asyncio.create_task(write_on(writer)) for writer in range(8)]
     crashes, longest = count(full=10, quick=2), 0.0

@@ -181,7 +181,7 @@ async def test_a_folder_that_goes_away_and_comes_back(folder: Path, impatient: S
 
 async def test_every_commit_is_on_the_disk_before_it_is_told(impatient: SqliteStore) -> None:
     settings = await impatient.write(
-        None, lambda tx: [tx.sql(f"PRAGMA {name}").scalar() for name in ("synchronous", "journal_mode")]
+        None, lambda tx: [tx.sql(f"PRAGMA {name}").all()[0][0] for name in ("synchronous", "journal_mode")]
     )
     assert settings == [2, "wal"]  # 2 is FULL: the log is flushed with every commit
 

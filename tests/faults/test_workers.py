@@ -101,8 +101,9 @@ async def test_a_node_that_blocks_its_worker_is_not_taken_for_dead(crew: Crew) -
 
 
 async def test_runs_go_on_when_postgres_was_away(durable_postgres: PostgresServer, folder: Path) -> None:
+    """And a worker that is asked to stop while it is away does not wait for it."""
     async with crew_on(durable_postgres.url, folder) as crew:
-        await crew.hire()
+        (worker,) = await crew.hire()
         run, gate = await crew.start_gated()
         await until_file(gate / "a.started")
         followed = crew.engine.runs.follow(run.id, after=None)
@@ -116,6 +117,11 @@ async def test_runs_go_on_when_postgres_was_away(durable_postgres: PostgresServe
         assert fresh.status is RunStatus.SUCCESS
         assert (await crew.values(run))["log"] == ["t:a", "t:b", "t:c"]
         assert recovered < LEASE_AND_RESCUE
+        _, gate = await crew.start_gated()
+        await until_file(gate / "a.started")
+        await asyncio.to_thread(durable_postgres.crash)
+        worker.signal(signal.SIGTERM)
+        assert await asyncio.to_thread(worker.wait) == 0
 
 
 @pytest.mark.scoreboard

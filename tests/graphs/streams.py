@@ -10,8 +10,15 @@ from langgraph.config import get_stream_writer
 from langgraph.graph import START, MessagesState, StateGraph
 
 
-async def announce(state: MessagesState) -> dict[str, Any]:
+class State(MessagesState, total=False):
+    lines: int
+
+
+async def announce(state: State) -> dict[str, Any]:
+    """With `lines`, writes so many at once, without ever letting anything else happen in between."""
     get_stream_writer()({"progress": "outside"})
+    for number in range(state.get("lines", 0)):
+        get_stream_writer()({"line": number})
     return {"messages": [AIMessage("at once", id="whole")]}
 
 
@@ -24,7 +31,7 @@ _child = StateGraph(MessagesState)
 _child.add_node("talk", talk)
 _child.add_edge(START, "talk")
 
-_parent = StateGraph(MessagesState)
+_parent = StateGraph(State)
 _parent.add_node("announce", announce)
 _parent.add_node("child", _child.compile())
 _parent.add_edge(START, "announce")

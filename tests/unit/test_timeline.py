@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -84,7 +85,8 @@ def test_any_changed_field_is_found(story: list[Any], data: st.DataObject) -> No
     place = data.draw(st.integers(0, len(entries) - 1))
     event, payload = entries[place]
     name = data.draw(st.sampled_from(Event.__slots__))
-    value = data.draw({"seq": st.integers(), "at": st.datetimes(timezones=st.just(UTC))}.get(name, words))
+    values: dict[str, st.SearchStrategy[Any]] = {"seq": st.integers(), "at": st.datetimes(timezones=st.just(UTC))}
+    value = data.draw(values.get(name, words))
     assume(value != getattr(event, name))
     stored = head_of(entries)
     entries[place] = (replace(event, **{name: value}), payload)
@@ -136,7 +138,9 @@ def test_a_chain_forged_from_the_beginning_is_found_by_an_exported_head() -> Non
     honest = simple(5)
     forged = chain([(f"item:{number}", "reviewer:forged", {"n": number}) for number in range(5)])
     assert reasons(forged, stored=head_of(forged)) == []  # the control: it is sealed as well as ours
-    assert reasons(forged, stored=head_of(forged), anchor=head_of(honest[:3])) == [(3, "differs from the exported head")]
+    assert reasons(forged, stored=head_of(forged), anchor=head_of(honest[:3])) == [
+        (3, "differs from the exported head")
+    ]
 
 
 def test_a_cut_off_tail_is_found_by_an_exported_head() -> None:
@@ -179,7 +183,7 @@ def test_the_hash_does_not_depend_on_how_the_moment_is_written() -> None:
 def test_ranges_hold_exactly_their_numbers(seqs: set[int]) -> None:
     found = ranges(seqs)
     assert [seq for first, last in found for seq in range(first, last + 1)] == sorted(seqs)
-    assert all(right[0] > left[1] + 1 for left, right in zip(found, found[1:], strict=False))
+    assert all(right[0] > left[1] + 1 for left, right in pairwise(found))
 
 
 @given(story=stories)

@@ -16,10 +16,12 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool
 
 from assent.domain.frames import Frame, Stream
+from assent.errors import Unavailable
 
 CHANNEL = "assent_frames"
 PAUSE = 0.2
 
+_PATIENCE = 10.0
 _MOST_BYTES = 8 * 1024 * 1024
 _WRITE = f"""
     WITH fresh AS (
@@ -93,11 +95,14 @@ class FrameWriter:
         self._go_on()
 
     async def flush(self) -> None:
-        await self._until(self._added)
+        try:
+            await asyncio.wait_for(self._until(self._added), _PATIENCE)
+        except TimeoutError:
+            raise Unavailable("live frames cannot be written") from None
 
     async def close(self, *, patience: float = 5.0) -> None:
         """What was added is still written, unless the database is away."""
-        with suppress(TimeoutError):
+        with suppress(TimeoutError, Unavailable):
             await asyncio.wait_for(self.flush(), patience)
         if self._task is not None:
             self._task.cancel()

@@ -1,19 +1,23 @@
-"""Live frames within one process: bounded queues, the newest frame never waits for a slow reader.
+"""Live frames within one process: bounded queues, the newest frame never waits long for a slow reader.
 
-A follower subscribes before its run is created, so that it misses nothing. One that falls too far behind is cut off
-instead of growing memory; a resumable stream can be taken up again from the table, and what is on its way there is
-kept here until it has arrived.
+A follower subscribes before its run is created, so that it misses nothing. After a burst a run waits for those who
+work it off quickly; one that falls too far behind is cut off instead of growing memory. A resumable stream can be
+taken up again from the table, and what is on its way there is kept here until it has arrived.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
 
 from assent.domain.frames import END, Frame, Stream, seen_from_thread
 from assent.ports import FellBehind, Store
 from assent.store import frames
 
 _DEEPEST = 2048
+_QUICK = 1000.0
+"""Frames a second. Who takes them at this pace is waited for; everyone else for a second, all in all."""
 _KEEP_EVERY = 64
 
 
@@ -25,6 +29,8 @@ class Follower:
         self.topic = topic
         self._frames: asyncio.Queue[Frame] = asyncio.Queue(_DEEPEST)
         self._fell_behind = False
+        self._taken = asyncio.Event()
+        self._credit = 1.0
 
     def push(self, frame: Frame) -> None:
         if self._frames.full():
@@ -35,7 +41,24 @@ class Follower:
     async def next(self) -> Frame:
         if self._fell_behind and self._frames.empty():
             raise FellBehind
-        return await self._frames.get()
+        frame = await self._frames.get()
+        self._taken.set()
+        return frame
+
+    @property
+    def is_behind(self) -> bool:
+        return self._credit > 0 and self._frames.qsize() > _DEEPEST // 2
+
+    async def catch_up(self) -> None:
+        """Gives it time, as far as it uses that."""
+        began, left = asyncio.get_running_loop().time(), self._frames.qsize()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._credit):
+                while self._frames.qsize() > _DEEPEST // 4:
+                    self._taken.clear()
+                    await self._taken.wait()
+        spent = asyncio.get_running_loop().time() - began
+        self._credit -= max(spent - (left - self._frames.qsize()) / _QUICK, 0)
 
     async def end(self) -> Frame:
         while (frame := await self.next()).event != END:
@@ -77,6 +100,8 @@ class MemoryBus:
 
     async def publish(self, stream: Stream, frame: Frame) -> None:
         self._push(stream, frame)
+        for follower in [one for one in self._followers_of(stream) if one.is_behind]:
+            await follower.catch_up()
         if stream.resumable:
             unkept = self._unkept.setdefault(stream.topic, [])
             unkept.append(frame)
@@ -89,8 +114,9 @@ class MemoryBus:
             await self._store.write(stream.tenant, frames.append, stream, batch)
             self._kept(stream.topic, batch[-1].seq)
 
-    async def end(self, stream: Stream, last: Frame) -> None:
-        self._push(stream, last)
+    async def end(self, stream: Stream, *last: Frame) -> None:
+        for frame in last:
+            self._push(stream, frame)
         self._followers.pop(stream.topic, None)
         self._unkept.pop(stream.topic, None)
 
@@ -99,6 +125,10 @@ class MemoryBus:
             follower.push(frame)
         for follower in self._followers.get(stream.thread_topic, ()):
             follower.push(seen_from_thread(frame, stream.run_id))
+
+    def _followers_of(self, stream: Stream) -> Iterator[Follower]:
+        yield from self._followers.get(stream.topic, ())
+        yield from self._followers.get(stream.thread_topic, ())
 
     def _kept(self, topic: str, upto: int) -> None:
         left = [frame for frame in self._unkept.pop(topic, ()) if frame.seq > upto]

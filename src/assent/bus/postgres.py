@@ -76,8 +76,8 @@ class PostgresBus:
     async def flush(self, stream: Stream) -> None:
         await self._writer.flush()
 
-    async def end(self, stream: Stream, last: Frame) -> None:
-        self._writer.tell(stream, last)
+    async def end(self, stream: Stream, *last: Frame) -> None:
+        self._writer.tell(stream, last[0])
 
     async def remind(self, run_ids: Sequence[str]) -> None:
         """Tells of ends that were recorded by processes that may have died before they told."""

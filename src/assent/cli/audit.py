@@ -128,7 +128,7 @@ def _verify_database(
     tenant: str | None, config: Path | None, database: str | None, anchor: Head | None
 ) -> list[Verdict]:
     async def use(services: Services, _: Principal) -> list[Verdict]:
-        tenants = [tenant] if tenant else await services.audit.tenants()
+        tenants = [tenant] if tenant else await services.audit.tenants() or ([TENANT] if anchor else [])
         if anchor and len(tenants) > 1:
             raise Invalid("a head belongs to one tenant", hint="name it with --tenant")
         return [await services.audit.verify(operator(one), anchor=anchor) for one in tenants]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from functools import reduce
 from math import isfinite
@@ -106,8 +107,8 @@ class _Duplicate(dict[str, Json]):
 
     def __init__(self, pairs: list[tuple[str, Json]]) -> None:
         super().__init__(pairs)
-        keys = [key for key, _ in pairs]
-        self.key = next(key for key in keys if keys.count(key) > 1)
+        times = Counter(key for key, _ in pairs)
+        self.key = next(key for key in times if times[key] > 1)
 
 
 def _decode(source: str | bytes, max_bytes: int) -> str:

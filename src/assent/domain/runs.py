@@ -104,6 +104,7 @@ def run_view(run: Run) -> dict[str, Any]:
         "created_at": run.created_at.isoformat(),
         "updated_at": run.updated_at.isoformat(),
         "langsmith_session_name": None,
+        "cancel_reason": run.cancel,
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from assent.domain.frames import Frame, Stream
 from assent.domain.runs import Outcome, Run, RunStatus
 from assent.domain.threads import ThreadStatus
@@ -11,14 +13,20 @@ from assent.store.transaction import Tx
 
 
 def finish(
-    tx: Tx, run: Run, attempt: Attempt, outcome: Outcome, *, shown: bool, last: tuple[Stream, Frame] | None = None
+    tx: Tx,
+    run: Run,
+    attempt: Attempt,
+    outcome: Outcome,
+    *,
+    shown: bool,
+    last: tuple[Stream, Sequence[Frame]] | None = None,
 ) -> None:
-    """Records the outcome if `attempt` still counts, else raises `Fenced` and changes nothing. `last` is the frame
-    that ends the stream, where followers read it from the table."""
+    """Records the outcome if `attempt` still counts, else raises `Fenced` and changes nothing. `last` are the frames
+    that end the stream, as far as followers read them from the table."""
     threads.lock(tx, run.thread_id)
     runs.end(tx, attempt, outcome.status, outcome.error)
     if last is not None:
-        frames.append(tx, last[0], [last[1]])
+        frames.append(tx, *last)
     answers.settle(tx, run.id, {question["id"] for question in outcome.pending})
     if outcome.rolled_back:
         checkpoints.remove_of_run(tx, run.thread_id, run.id)

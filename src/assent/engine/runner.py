@@ -64,7 +64,7 @@ class Runner:
             again, asked = asked, True
             try:
                 shown = self._bus.is_followed(run.id)
-                kept = (feed.stream, last) if self._bus.shared else None
+                kept = (feed.stream, feed.kept(last))
                 await self._store.write(tenant, finish, run, attempt, outcome, shown=shown, last=kept)
             except Fenced:
                 if not again:

@@ -20,20 +20,24 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from assent.domain.access import Principal, local_agent
 from assent.errors import AssentError, Unauthenticated
 from assent.http import errors
-from assent.http.origins import is_local, is_loopback_origin, require_same_origin
+from assent.http.origins import is_local, is_loopback_origin, port_of, require_same_origin
 from assent.services.access import Access, is_key
 from assent.settings import Mode, Settings
 
 if TYPE_CHECKING:
     from assent.services.custom_auth import CustomAuth
 
-SESSION_COOKIE = "assent_session"
-
 _PUBLIC = re.compile(r"/(ok|info|login|logout|static/.*|api/session|docs|openapi\.json|favicon\.ico)?")
 """Paths that answer without a credential. They tell nothing that belongs to a tenant."""
 
 _PAGES = re.compile(r"/inbox(/.*)?")
 """Paths for people: without a session they lead to the sign-in page, also where a program would need no key."""
+
+
+def session_cookie(connection: HTTPConnection) -> str:
+    """Browsers send a cookie to every port of a host, so the name tells the port: two servers on one machine do not
+    sign each other's people out."""
+    return "_".join(filter(None, ("assent_session", port_of(connection))))
 
 
 def is_public(path: str) -> bool:
@@ -72,7 +76,7 @@ class Authentication:
         key = _key(connection.headers)
         if key and (is_key(key) or not self._keyless_allowed(connection)):
             return await self._access.by_key(key)
-        if session := connection.cookies.get(SESSION_COOKIE):
+        if session := connection.cookies.get(session_cookie(connection)):
             require_same_origin(connection)
             return await self._access.by_session(session)
         if self._keyless_allowed(connection):
@@ -93,7 +97,7 @@ def _is_ours(connection: HTTPConnection) -> bool:
     """Whether the request carries a credential of ours: a key, or a session and no other key."""
     key = _key(connection.headers)
     other = key is not None or "authorization" in connection.headers
-    return is_key(key) if key else SESSION_COOKIE in connection.cookies and not other
+    return is_key(key) if key else session_cookie(connection) in connection.cookies and not other
 
 
 def _key(headers: Headers) -> str | None:
@@ -115,7 +119,7 @@ def _opens_page(connection: HTTPConnection) -> bool:
     return connection.scope.get("method") == "GET" and "text/html" in connection.headers.get("accept", "")
 
 
-def _caller(request: Request) -> Principal:
+async def _caller(request: Request) -> Principal:  # async, or FastAPI would send it to a thread for every request
     principal: Principal = request.state.principal
     return principal
 

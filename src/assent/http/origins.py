@@ -10,7 +10,7 @@ from starlette.requests import HTTPConnection
 from assent.errors import OriginRefused
 from assent.settings import LOOPBACK_ORIGIN, is_loopback
 
-_HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::\d*)?")
+_HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::(?P<port>\d*))?")
 _RELAYED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 """Headers of a proxy or tunnel: whoever is behind it is not on this machine, though the connection is."""
 
@@ -21,6 +21,12 @@ def host_of(connection: HTTPConnection) -> str:
     """The host that was asked for, without its port: `[::1]:2024` → `::1`. Empty where the header is anything else."""
     found = _HOST.fullmatch(connection.headers.get("host", ""))
     return (found["v6"] or found["name"]).lower() if found else ""
+
+
+def port_of(connection: HTTPConnection) -> str:
+    """The port that was asked for, empty where it is the scheme's own."""
+    found = _HOST.fullmatch(connection.headers.get("host", ""))
+    return (found["port"] or "") if found else ""
 
 
 def is_local(connection: HTTPConnection) -> bool:

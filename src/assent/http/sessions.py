@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from assent.domain.access import Principal
-from assent.http.authentication import SESSION_COOKIE
+from assent.http.authentication import session_cookie
 from assent.services.access import Access, is_key
 
 
@@ -15,11 +15,12 @@ async def sign_in(access: Access, request: Request, response: Response, credenti
     enter = access.sign_in_by_key if is_key(credential) else access.sign_in_by_link
     principal, token = await enter(credential)
     secure = request.url.scheme == "https"
-    response.set_cookie(SESSION_COOKIE, token, httponly=True, samesite="lax", secure=secure, path="/")
+    response.set_cookie(session_cookie(request), token, httponly=True, samesite="lax", secure=secure, path="/")
     return principal
 
 
 async def sign_out(access: Access, request: Request, response: Response) -> None:
-    if token := request.cookies.get(SESSION_COOKIE):
+    name = session_cookie(request)
+    if token := request.cookies.get(name):
         await access.sign_out(token)
-    response.delete_cookie(SESSION_COOKIE, path="/")
+    response.delete_cookie(name, path="/")

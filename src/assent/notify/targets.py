@@ -10,12 +10,14 @@ import ipaddress
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-import httpx
+from typing import TYPE_CHECKING
 
 from assent.domain.addresses import Address, Allowed, is_host, is_loopback_name, literal
 from assent.domain.webhook_rules import WebhookRules
 from assent.errors import TargetRefused
+
+if TYPE_CHECKING:
+    import httpx
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +50,8 @@ class Targets:
 
 
 def _read(url: str | httpx.URL) -> httpx.URL:
+    import httpx  # slow to import, and needed only where there is a URL
+
     try:
         found = httpx.URL(url)
         scheme, host, port = found.scheme, _host(found), found.port

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from assent.domain import webhooks
 from assent.domain.access import Principal, Scope
 from assent.domain.deliveries import Delivery, DeliveryStatus
-from assent.errors import Conflict, NotFound
+from assent.errors import Conflict, Forbidden, NotFound
 from assent.ports import Store
 from assent.store import deliveries, events
 from assent.store.paging import Page
@@ -28,24 +28,32 @@ class Deliveries:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page[Delivery]:
-        caller.require(Scope.ITEMS_READ)
+        _require(caller, Scope.ITEMS_READ)
         return await self._store.read(
             caller.tenant, deliveries.page, status=status, subject=subject, limit=limit, cursor=cursor
         )
 
     async def get(self, caller: Principal, delivery_id: str) -> Delivery:
-        caller.require(Scope.ITEMS_READ)
+        _require(caller, Scope.ITEMS_READ)
         return await self._store.read(caller.tenant, _get, delivery_id)
 
     async def retry(self, caller: Principal, delivery_id: str) -> Delivery:
         """Sends again what had failed for good. The receiver knows it by the same id as before."""
-        caller.require(Scope.RUNS_WRITE)
+        _require(caller, Scope.RUNS_WRITE)
         return await self._store.write(caller.tenant, _retry, caller, delivery_id)
 
     def signing_secret(self, caller: Principal) -> str:
         """What a receiver of this tenant needs to verify that a webhook is from here."""
         caller.require(Scope.ADMIN)
         return webhooks.shown_key(webhooks.signing_key(self._secret(), caller.tenant))
+
+
+def _require(caller: Principal, scope: Scope) -> None:
+    """A user whom the project's auth file made sees what its handlers show, and they know nothing of deliveries: what
+    these carry may be of somebody else's thread."""
+    caller.require(scope)
+    if caller.user is not None:
+        raise Forbidden("the outbox is shown to holders of a key or session of this server")
 
 
 def _get(tx: Tx, delivery_id: str) -> Delivery:

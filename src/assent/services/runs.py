@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from assent.domain.access import Principal, Scope
 from assent.domain.frames import Frame, Stream, over, thread_topic
 from assent.domain.ids import new_id
-from assent.domain.runs import Cancel, Cancelled, Run, RunStatus, Strategy
-from assent.domain.threads import ThreadStatus
+from assent.domain.runs import Cancel, Cancelled, Outcome, Run, RunStatus, Strategy
+from assent.domain.threads import Thread, ThreadStatus
 from assent.domain.visibility import Visible, shows
 from assent.errors import BadRequest, Conflict, HandlerRefused, NotFound
 from assent.notify.targets import Targets
@@ -19,8 +19,13 @@ from assent.services.assistants import Assistants
 from assent.services.authorization import no_thread, on_thread
 from assent.services.starting import RunRequest, start
 from assent.services.thread_access import ThreadAccess
+from assent.services.thread_states import put_state
 from assent.store import checkpoints, frames, runs, threads
 from assent.store.transaction import Tx
+
+Starting = Callable[[Tx], tuple[Run, Cancelled]]
+ReadOutcome = Callable[[str, str, str], Awaitable[Outcome]]
+"""What the checkpoints say of a tenant's graph and thread."""
 
 
 class Runs:
@@ -33,8 +38,10 @@ class Runs:
         default_strategy: Strategy,
         targets: Targets | None = None,
         authorizer: Authorizer | None = None,
+        read_outcome: ReadOutcome | None = None,
     ) -> None:
         self._store = store
+        self._read_outcome = read_outcome
         self._may = ThreadAccess(authorizer)
         self._bus = bus
         self._assistants = assistants
@@ -45,19 +52,27 @@ class Runs:
         self, caller: Principal, thread_id: str | None, request: RunRequest, *, run_id: str | None = None
     ) -> Run:
         """Starts a run, or puts it in line. Without a thread it gets one of its own, gone when the run is done."""
+        starting = await self._prepared(caller, thread_id, request, run_id or new_id())
+        run, replaced = await self._store.write(caller.tenant, starting)
+        await self._stop(caller.tenant, replaced)
+        return run
+
+    async def create_all(self, caller: Principal, requests: Sequence[RunRequest]) -> list[Run]:
+        """Several at once, each with a thread of its own: all of them or, where one cannot be, none."""
+        starting = [await self._prepared(caller, None, request, new_id()) for request in requests]
+        return await self._store.write(caller.tenant, lambda tx: [one(tx)[0] for one in starting])
+
+    async def _prepared(self, caller: Principal, thread_id: str | None, request: RunRequest, run_id: str) -> Starting:
+        """What is left to do in a transaction."""
         caller.require(Scope.RUNS_WRITE)
         if thread_id is None and request.answers:
             raise BadRequest("You must provide a thread_id when resuming.")
         if request.webhook is not None:
             self._targets.check_url(request.webhook)
         assistant = await self._assistants.resolve(caller, request.assistant_id)
-        strategy, new = request.multitask_strategy or self._default_strategy, run_id or new_id()
-        visible, request = await self._may.create_run(caller, thread_id, new, request, strategy)
-        run, replaced = await self._store.write(
-            caller.tenant, start, caller, assistant, request, strategy, thread_id, new, visible
-        )
-        await self._stop(caller.tenant, replaced)
-        return run
+        strategy = request.multitask_strategy or self._default_strategy
+        visible, request = await self._may.create_run(caller, thread_id, run_id, request, strategy)
+        return lambda tx: start(tx, caller, assistant, request, strategy, thread_id, run_id, visible)
 
     async def get(self, caller: Principal, thread_id: str, run_id: str) -> Run:
         _require_reader(caller)
@@ -111,12 +126,15 @@ class Runs:
         )
         await self._stop(caller.tenant, cancelled)
 
-    async def delete(self, caller: Principal, thread_id: str, run_id: str) -> None:
-        """Removes a run with its checkpoints; one that is under way is stopped first, leaving no trace."""
+    async def delete(self, caller: Principal, thread_id: str, run_id: str) -> bool:
+        """Removes a run with its checkpoints. One that is under way (True) is stopped for that, leaving no trace."""
         caller.require(Scope.RUNS_WRITE)
         visible = await self._may.delete(caller, thread_id, run_id)
-        removed = await self._store.write(caller.tenant, on_thread(visible, _delete), thread_id, run_id)
+        removed, moved = await self._store.write(caller.tenant, on_thread(visible, _delete), thread_id, run_id)
         await self._stop(caller.tenant, removed)
+        if moved:
+            await self._follow_checkpoints(caller.tenant, thread_id)
+        return bool(removed.running)
 
     def follow(self, run_id: str, *, after: int | None = 0) -> Subscription:
         """Live frames numbered above `after`; None: only from now on. Follow before creating, and nothing is missed."""
@@ -131,6 +149,9 @@ class Runs:
         return self._bus.follow(thread_topic(caller.tenant, thread_id), after=None)
 
     async def kept_frames(self, caller: Principal, run: Run, *, after: int) -> list[Frame]:
+        """What a resumable stream has sent since; another one may be in the table as well, but only for a while."""
+        if not run.kwargs.get("resumable"):
+            return []
         return await self._store.read(caller.tenant, frames.after, run.id, after)
 
     async def missed_frames(self, caller: Principal, thread_id: str, position: tuple[int, int]) -> list[Frame]:
@@ -142,6 +163,13 @@ class Runs:
     async def result(self, caller: Principal, thread_id: str, run_id: str) -> Any:
         """What a finished run left, as its thread's row tells it."""
         return await self._store.write(caller.tenant, _result, thread_id, run_id)
+
+    async def _follow_checkpoints(self, tenant: str, thread_id: str) -> None:
+        """Some are gone, and the thread's row still shows what they said: also questions that nobody asks any more."""
+        thread = await self._store.read(tenant, threads.get, thread_id)
+        if thread is not None and thread.graph_id is not None and self._read_outcome is not None:
+            outcome = await self._read_outcome(tenant, thread.graph_id, thread_id)
+            await self._store.write(tenant, _put_state, thread, outcome)
 
     async def _stop(self, tenant: str, cancelled: Cancelled) -> None:
         """What runs comes to its end by itself; who follows what never began would wait for ever."""
@@ -157,9 +185,9 @@ def _require_reader(caller: Principal) -> None:
         caller.require(Scope.RUNS_WRITE)
 
 
-def _get(tx: Tx, thread_id: str, run_id: str) -> Run:
+def _get(tx: Tx, thread_id: str, run_id: str, visible: Visible | None = None) -> Run:
     run = runs.get(tx, run_id)
-    if run is None or run.thread_id != thread_id:
+    if run is None or run.thread_id != thread_id or not _is_visible(tx, run, visible):
         raise NotFound(f"Run with ID {run_id} not found")
     return run
 
@@ -189,7 +217,7 @@ def _cancel_many(
     statuses: Sequence[RunStatus],
     visible: Visible | None,
 ) -> Cancelled:
-    found = [_get(tx, thread_id, run_id) for run_id in run_ids] if thread_id else runs.of_status(tx, statuses)
+    found = [_get(tx, thread_id, run_id, visible) for run_id in run_ids] if thread_id else runs.of_status(tx, statuses)
     wanted = [run for run in found if run.status.active and _is_visible(tx, run, visible)]
     if not wanted:
         raise NotFound("No runs found to cancel.")
@@ -202,18 +230,30 @@ def _is_visible(tx: Tx, run: Run, visible: Visible | None) -> bool:
     return visible is None or (thread is not None and shows(visible, thread.metadata))
 
 
-def _delete(tx: Tx, thread_id: str, run_id: str) -> Cancelled:
+def _delete(tx: Tx, thread_id: str, run_id: str) -> tuple[Cancelled, bool]:
+    """And whether the thread's state is another one now."""
     threads.lock(tx, thread_id)
     run = _get(tx, thread_id, run_id)
     if run.status is RunStatus.RUNNING:
-        return runs.cancel_all(tx, [run], Cancel.ROLLBACK)
+        return runs.cancel_all(tx, [run], Cancel.ROLLBACK), False
+    before = checkpoints.latest(tx, thread_id, "")
     checkpoints.remove_of_run(tx, thread_id, run_id)
     runs.remove(tx, run_id)
     if run.status is not RunStatus.PENDING:
-        return Cancelled()
+        return Cancelled(), checkpoints.latest(tx, thread_id, "") != before
     frames.close(tx, run)
     _let_next(tx, thread_id)
-    return Cancelled(over=(run,))
+    return Cancelled(over=(run,)), False
+
+
+def _put_state(tx: Tx, known: Thread, outcome: Outcome) -> None:
+    """Unless something has happened since, or is about to."""
+    thread = threads.lock(tx, known.id)
+    running = any(run.status is RunStatus.RUNNING for run in runs.active(tx, known.id))
+    if thread is None or running or thread.state_updated_at != known.state_updated_at:
+        return
+    put_state(tx, thread.id, outcome)
+    _let_next(tx, thread.id)
 
 
 def _let_next(tx: Tx, thread_id: str) -> None:
@@ -222,7 +262,9 @@ def _let_next(tx: Tx, thread_id: str) -> None:
     if thread is None:
         return
     head = runs.promote(tx, thread_id, waits=thread.waits)
-    if head is None and not runs.active(tx, thread_id):
+    if head is not None:
+        threads.set_status(tx, thread_id, ThreadStatus.BUSY)
+    elif not runs.active(tx, thread_id):
         stopped = thread.waits or bool(thread.next)
         threads.set_status(tx, thread_id, ThreadStatus.INTERRUPTED if stopped else ThreadStatus.IDLE)
 

@@ -91,6 +91,7 @@ class PostgresStore:
     async def _snapshot(self) -> AsyncIterator[AsyncConnection]:
         async with self._usable_engine().connect() as connection:
             yield await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            await connection.commit()  # after a rollback psycopg would throw its prepared statements away
 
     def _usable_engine(self) -> AsyncEngine:
         if self._closed:

@@ -208,7 +208,10 @@ def _require_tenant(statement: Executable) -> None:
 
 
 def _tables(elements: Sequence[object]) -> set[FromClause]:
-    sources = (element.table if isinstance(element, Column) else element for element in elements)
+    """Those that are read or written, and have tenants; what stands behind an alias counts only where it is named."""
+    behind = {element.element for element in elements if isinstance(element, Alias)}
+    named: set[FromClause] = {element.table for element in elements if isinstance(element, Column)}
+    sources = named | {element for element in elements if isinstance(element, Table | Alias)} - behind
     return {source for source in sources if isinstance(source, Table | Alias) and "tenant_id" in source.c}
 
 

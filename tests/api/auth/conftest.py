@@ -28,13 +28,17 @@ def loaded() -> LoadedGraphs:
     return load_project(Settings(mode=Mode.SERVE, config=PROJECT))
 
 
-@pytest.fixture
-async def stack() -> AsyncIterator[AsyncExitStack]:
-    async with AsyncExitStack() as opened:
-        yield opened
+@pytest.fixture(scope="session")
+async def shared_guarded(
+    tmp_path_factory: pytest.TempPathFactory, empty_database: Path, loaded: LoadedGraphs
+) -> AsyncIterator[dict[Mode, Guarded]]:
+    folder = tmp_path_factory.mktemp("guarded")
+    async with AsyncExitStack() as stack:
+        yield {mode: await _open(stack, folder / f"{mode}.db", empty_database, loaded, mode) for mode in Mode}
 
 
-async def open_house(stack: AsyncExitStack, file: Path, loaded: LoadedGraphs, mode: Mode) -> Guarded:
+async def _open(stack: AsyncExitStack, file: Path, empty: Path, loaded: LoadedGraphs, mode: Mode) -> Guarded:
+    shutil.copy(empty, file)
     settings = Settings(mode=mode, database=f"sqlite:///{file}", config=PROJECT)
     services = await stack.enter_async_context(open_services(settings))
     engine = await stack.enter_async_context(open_engine(services.store, loaded, settings))
@@ -42,12 +46,12 @@ async def open_house(stack: AsyncExitStack, file: Path, loaded: LoadedGraphs, mo
 
 
 @pytest.fixture
-async def guarded(tmp_path: Path, empty_database: Path, stack: AsyncExitStack, loaded: LoadedGraphs) -> Guarded:
-    file = shutil.copy(empty_database, tmp_path / "assent.db")
-    return await open_house(stack, Path(file), loaded, Mode.SERVE)
+async def guarded(shared_guarded: dict[Mode, Guarded]) -> Guarded:
+    await shared_guarded[Mode.SERVE].sweep()
+    return shared_guarded[Mode.SERVE]
 
 
 @pytest.fixture
-async def guarded_dev(tmp_path: Path, empty_database: Path, stack: AsyncExitStack, loaded: LoadedGraphs) -> Guarded:
-    file = shutil.copy(empty_database, tmp_path / "dev.db")
-    return await open_house(stack, Path(file), loaded, Mode.DEV)
+async def guarded_dev(shared_guarded: dict[Mode, Guarded]) -> Guarded:
+    await shared_guarded[Mode.DEV].sweep()
+    return shared_guarded[Mode.DEV]

@@ -220,18 +220,34 @@ def test_an_environment_of_the_operator_wins(project: Project, monkeypatch: pyte
     assert os.environ.get("LANGGRAPH_STRICT_MSGPACK") != "false"
 
 
+AUTH = """
+from langgraph_sdk import Auth
+auth = Auth()
+
+@auth.authenticate
+async def authenticate({parameters}):
+    return "someone"
+"""
+
+
 def test_auth_is_loaded(project: Project) -> None:
-    manifest = project({"auth.py": "from langgraph_sdk import Auth\nauth = Auth()\n"}, auth={"path": "./auth.py:auth"})
+    manifest = project({"auth.py": AUTH.format(parameters="authorization, *, more=1")}, auth={"path": "./auth.py:auth"})
     assert type(load_auth(manifest)).__name__ == "Auth"
     assert load_auth(project()) is None
 
 
 @pytest.mark.parametrize(
     ("code", "message"),
-    [("raise OSError('no keys')", "OSError: no keys"), ("auth = 1", "is a int"), ("", "there is no 'auth'")],
+    [
+        ("raise OSError('no keys')", "OSError: no keys"),
+        ("auth = 1", "is a int"),
+        ("", "there is no 'auth'"),
+        ("from langgraph_sdk import Auth\nauth = Auth()", "has no @auth.authenticate handler"),
+        (AUTH.format(parameters="request, database"), "asks for 'database', which no request has"),
+    ],
 )
 def test_auth_that_does_not_load_stops_the_start(project: Project, code: str, message: str) -> None:
-    with pytest.raises(LoadError, match=message):
+    with pytest.raises(LoadError, match=rf"\./guard\.py:auth.*{message}"):
         load_auth(project({"guard.py": code}, auth={"path": "./guard.py:auth"}))
 
 

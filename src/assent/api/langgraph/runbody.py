@@ -10,6 +10,18 @@ from assent.domain.runs import RunStatus, Strategy
 from assent.services.starting import RunRequest
 
 Mode = Literal["values", "updates", "messages", "messages-tuple", "custom", "events", "debug", "tasks", "checkpoints"]
+RunField = Literal[
+    "run_id",
+    "thread_id",
+    "assistant_id",
+    "created_at",
+    "updated_at",
+    "status",
+    "metadata",
+    "kwargs",
+    "multitask_strategy",
+    "cancel_reason",
+]
 Nodes = list[str] | Literal["*"] | None
 
 

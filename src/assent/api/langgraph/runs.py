@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Collection
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
@@ -11,7 +13,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from assent.api.langgraph import streams
 from assent.api.langgraph.routing import router
-from assent.api.langgraph.runbody import CancelBody, RunBody
+from assent.api.langgraph.runbody import CancelBody, RunBody, RunField
 from assent.domain.access import Principal
 from assent.domain.frames import STATE_UPDATE, position_of, seq_of
 from assent.domain.ids import new_id
@@ -28,6 +30,7 @@ LastEvent = Annotated[str | None, Header(alias="last-event-id")]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 Offset = Annotated[int, Query(ge=0)]
 
+_STOPPING_SECONDS = 5.0
 _THREAD_MODES = ("run_modes", "lifecycle", STATE_UPDATE)
 
 
@@ -71,7 +74,7 @@ def _add_starts(api: APIRouter, runs: Runs) -> None:
 def _add_batches(api: APIRouter, runs: Runs) -> None:
     @api.post("/runs/batch")
     async def create_runs(caller: Caller, body: list[RunBody]) -> Response:
-        return JSONResponse([run_view(await runs.create(caller, None, one.request())) for one in body])
+        return JSONResponse([run_view(run) for run in await runs.create_all(caller, [one.request() for one in body])])
 
     @api.post("/runs/cancel", status_code=204)
     async def cancel_runs(caller: Caller, body: CancelBody, action: Cancel = Cancel.INTERRUPT) -> None:
@@ -138,11 +141,11 @@ def _add_rows(api: APIRouter, runs: Runs) -> None:
         limit: Limit = 10,
         offset: Offset = 0,
         status: RunStatus | None = None,
-        select: Modes = None,
+        select: Annotated[list[RunField] | None, Query()] = None,
     ) -> Response:
         found = await runs.of_thread(caller, thread_id, status=status, limit=limit, offset=offset)
         rows = [run_view(run) for run in found]
-        return JSONResponse([{name: row[name] for name in select if name in row} for row in rows] if select else rows)
+        return JSONResponse([{name: row[name] for name in select} for row in rows] if select else rows)
 
     @api.get("/threads/{thread_id}/runs/{run_id}")
     async def get_run(caller: Caller, thread_id: str, run_id: str) -> Response:
@@ -150,7 +153,14 @@ def _add_rows(api: APIRouter, runs: Runs) -> None:
 
     @api.delete("/threads/{thread_id}/runs/{run_id}", status_code=204)
     async def delete_run(caller: Caller, thread_id: str, run_id: str) -> None:
-        await runs.delete(caller, thread_id, run_id)
+        """One that is under way is gone when this returns, unless it cannot be stopped at once."""
+        subscription = runs.follow(run_id, after=None)
+        try:
+            if await runs.delete(caller, thread_id, run_id):
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(subscription.end(), _STOPPING_SECONDS)
+        finally:
+            subscription.close()
 
     @api.post("/threads/{thread_id}/runs/{run_id}/cancel")
     async def cancel_run(
@@ -181,8 +191,11 @@ async def _streamed(runs: Runs, caller: Principal, thread_id: str | None, body: 
 
 async def _waited(runs: Runs, caller: Principal, thread_id: str | None, body: RunBody) -> Response:
     run, subscription = await _followed(runs, caller, thread_id, body)
+    location = _location(run, thread_id)
+    if (done := await streams.soon(subscription)) is not None:
+        return Response(done, media_type="application/json", headers=streams.locations(location, "join"))
     gone = _canceller(runs, caller, run) if body.on_disconnect == "cancel" else None
-    return _document(streams.result(subscription, on_gone=gone), _location(run, thread_id))
+    return _document(streams.result(subscription, on_gone=gone), location)
 
 
 async def _followed(runs: Runs, caller: Principal, thread_id: str | None, body: RunBody) -> tuple[Run, Subscription]:
@@ -214,7 +227,7 @@ async def _rejoined(
     runs: Runs, caller: Principal, run: Run, modes: Collection[str] | None, last_event: str | None, cancel: bool
 ) -> Response:
     """Without `Last-Event-ID` only what is still to come; with it, what came after it first."""
-    after = seq_of(last_event) if last_event else None
+    after = seq_of(last_event) if last_event and run.kwargs.get("resumable") else None
     subscription = runs.follow(run.id, after=after)
     current = await _current(runs, caller, run, subscription)
     kept = await runs.kept_frames(caller, run, after=after) if after is not None else []
@@ -264,10 +277,11 @@ def _modes(given: list[str] | None, known: Collection[str] = MODES) -> Collectio
     """As the various clients send them: repeated, comma-separated, or a JSON array."""
     if not given:
         return None
-    found = [mode for one in given for mode in (_listed(one) if one.startswith("[") else one.split(","))]
+    listed = [mode for one in given for mode in (_listed(one) if one.startswith("[") else one.split(","))]
+    found = [mode for mode in listed if mode]  # the Python SDK sends an empty one where none is asked for
     if unknown := [mode for mode in found if mode not in known]:
         raise Invalid(f"stream_mode: unknown mode {unknown[0]!r}", hint=f"one of: {', '.join(known)}")
-    return {"messages" if mode == "messages-tuple" else mode for mode in found}
+    return {"messages" if mode == "messages-tuple" else mode for mode in found} or None
 
 
 def _listed(text: str) -> list[Any]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from assent.api.langgraph.routing import router
 from assent.api.langgraph.schemas import Body, Limit, Object
@@ -54,6 +54,12 @@ class HistoryRequest(Body):
     metadata: Object | None = None
     checkpoint: Checkpoint | None = None
     select: list[str] | None = None
+
+    @field_validator("before", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        """The JavaScript SDK names a checkpoint by a whole config."""
+        return value["configurable"] if isinstance(value, dict) and "configurable" in value else value
 
     @property
     def until(self) -> str | None:

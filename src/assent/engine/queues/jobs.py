@@ -21,6 +21,8 @@ from procrastinate.schema import SchemaManager
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import make_url
 
+from assent.errors import ConfigError
+
 SCHEMA = "assent_queue"
 QUEUE = "runs"
 
@@ -40,7 +42,8 @@ def options(url: str) -> str:
     return f"{given} -c search_path={SCHEMA} -c idle_in_transaction_session_timeout=3s".strip()
 
 
-def new_app(url: str) -> App:
+def new_app(url: str, stopping: asyncio.Event) -> App:
+    """Once `stopping` is set nothing waits for the database any more: what is left undone will be found."""
     logging.getLogger("procrastinate").setLevel(logging.WARNING)
     connector = PsycopgConnector(
         conninfo=conninfo(url),
@@ -51,21 +54,31 @@ def new_app(url: str) -> App:
         kwargs={"options": options(url), "connect_timeout": 5},
     )
     app = App(connector=connector)
-    app.job_manager = PatientJobs(connector)
+    app.job_manager = PatientJobs(connector, stopping)
     return app
 
 
 async def install(url: str) -> None:
     """Makes Procrastinate's tables, where they are not there or not of this version. One process does, others wait."""
+    try:
+        await _install(url)
+    except psycopg.errors.InsufficientPrivilege as error:
+        hint = f"GRANT CREATE ON DATABASE … TO its role, or CREATE SCHEMA {SCHEMA} for it"
+        raise ConfigError(f"the queue's tables cannot be made: {error.diag.message_primary}", hint=hint) from None
+
+
+async def _install(url: str) -> None:
     schema = SchemaManager.get_schema()
     version = f"procrastinate {hashlib.sha256(schema.encode()).hexdigest()[:16]}"
     async with await psycopg.AsyncConnection.connect(conninfo(url)) as connection:
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", [_INSTALL_LOCK])
         found = await connection.execute("SELECT obj_description(to_regnamespace(%s), 'pg_namespace')", [SCHEMA])
-        if await found.fetchone() == (version,):
+        (found_version,) = await found.fetchone() or (None,)
+        if found_version == version:
             return
-        await connection.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
-        await connection.execute(f"CREATE SCHEMA {SCHEMA}")
+        if found_version is not None:
+            await connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
+        await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
         await connection.execute(f"COMMENT ON SCHEMA {SCHEMA} IS '{version}'")
         await connection.execute(f"SET LOCAL search_path TO {SCHEMA}")
         await connection.execute(schema)
@@ -77,6 +90,10 @@ def is_away(error: ConnectorException) -> bool:
 
 
 class PatientJobs(JobManager):
+    def __init__(self, connector: PsycopgConnector, stopping: asyncio.Event) -> None:
+        super().__init__(connector)
+        self._stopping = stopping
+
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
         try:
             return await super().fetch_job(queues, worker_id)
@@ -92,8 +109,8 @@ class PatientJobs(JobManager):
             try:
                 return await super().finish_job(job, status, delete_job)
             except ConnectorException as error:
-                if not is_away(error):
-                    return log.debug("a job was taken over", extra={"job": job.id})
+                if self._stopping.is_set() or not is_away(error):
+                    return log.debug("a job is left to others", extra={"job": job.id})
             await asyncio.sleep(_PAUSE)
 
     async def update_heartbeat(self, worker_id: int) -> None:

@@ -54,12 +54,12 @@ class ProcrastinateQueue:
         self._concurrency = concurrency
         self._patience = patience
         self._remind = remind
-        self._app = new_app(url)
+        self._closing = asyncio.Event()
+        self._app = new_app(url, self._closing)
         self._app.task(name=_RUN, pass_context=True)(self._run)
         self._app.task(name=_WAKE)(self._wake)
         self._worker: Worker | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._closing = asyncio.Event()
         self.active = 0
 
     async def open(self) -> None:

@@ -1,4 +1,4 @@
-"""What a handler's filter shows: the same by the rule in Python and by its condition in SQL, and nothing by guessing."""
+"""What a handler's filter shows: the same by the rule in Python and by its condition in SQL, nothing by guessing."""
 
 import json
 from itertools import count

@@ -156,7 +156,8 @@ async def test_a_running_run_is_cancelled_and_the_thread_is_free_again(
     await client.runs.cancel(thread, run["run_id"], wait=True, action=action)
     found = await client.threads.get(thread)
     assert found["status"] == ("interrupted" if action == "interrupt" else "idle")
-    assert (await client.runs.wait(thread, "echo", input={"text": "x"}))["reply"] == "x"
+    result: Any = await client.runs.wait(thread, "echo", input={"text": "x"})
+    assert result["reply"] == "x"
 
 
 async def test_a_pending_run_is_cancelled_without_touching_the_one_that_runs(
@@ -191,14 +192,15 @@ async def test_a_delayed_run_waits_without_keeping_its_thread_busy(client: LangG
     thread = await new_thread(client)
     late = await client.runs.create(thread, "echo", input={"text": "late"}, after_seconds=1)
     assert (await client.threads.get(thread))["status"] == "idle"
-    assert (await client.runs.wait(thread, "echo", input={"text": "now"}))["reply"] == "now"
+    result: Any = await client.runs.wait(thread, "echo", input={"text": "now"})
+    assert result["reply"] == "now"
     assert (await client.runs.join(thread, late["run_id"]))["reply"] == "late"
 
 
 async def test_a_run_makes_its_thread_when_asked_to(client: LangGraphClient) -> None:
     thread = "01a1e04e-66bb-755a-9724-c67f532b92aa"
-    result = await client.runs.wait(thread, "echo", input={"text": "x"}, if_not_exists="create")
-    assert result["reply"] == "x"  # type: ignore[index, call-overload]
+    result: Any = await client.runs.wait(thread, "echo", input={"text": "x"}, if_not_exists="create")
+    assert result["reply"] == "x"
     assert (await client.threads.get(thread))["metadata"]["graph_id"] == "echo"  # type: ignore[index]
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, sele
 from assent.domain.assistants import Assistant, AssistantVersion, Query
 from assent.store.containment import contains
 from assent.store.prepared import Prepared
-from assent.store.tables import TENANT, assistant_versions, assistants, threads
+from assent.store.tables import TENANT, assistant_versions, assistants
 from assent.store.transaction import Tx
 from assent.store.visibility import is_visible
 
@@ -46,11 +46,6 @@ _DELETE = [
     delete(table).where(table.c.tenant_id == TENANT, table.c.assistant_id == bindparam("id"))
     for table in (assistant_versions, assistants)
 ]
-_THREADS = (
-    select(threads.c.thread_id)
-    .where(threads.c.tenant_id == TENANT, threads.c.assistant_id == bindparam("id"))
-    .limit(bindparam("limit"))
-)
 
 
 def insert(tx: Tx, assistant: Assistant) -> bool:
@@ -136,11 +131,6 @@ def search(
 
 def count(tx: Tx, query: Query, graphs: Collection[str]) -> int:
     return _count(tx, _wanted(tx, query, graphs))
-
-
-def thread_ids(tx: Tx, assistant_id: str, *, limit: int) -> list[str]:
-    """Some of the threads that carry this assistant's id in their metadata."""
-    return [row.thread_id for row in tx.all(_THREADS, id=assistant_id, limit=limit)]
 
 
 def _wanted(tx: Tx, query: Query, graphs: Collection[str]) -> Select[Any]:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from sqlalchemy import ColumnElement, Row, bindparam, case, delete, or_, select, update
+from sqlalchemy import ColumnElement, Row, and_, bindparam, case, delete, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from assent.store.memory_filters import condition
@@ -141,5 +141,7 @@ def _upsert(dialect: str) -> Any:
     created = case((memories.c.expires_at <= new.excluded.updated_at, _NOW), else_=memories.c.created_at)
     changed = {name: new.excluded[name] for name in ("value", "ttl_minutes", "expires_at", "updated_at")}
     return new.on_conflict_do_update(
-        index_elements=["tenant_id", "namespace", "key"], set_={**changed, "created_at": created}
+        index_elements=["tenant_id", "namespace", "key"],
+        set_={**changed, "created_at": created},
+        where=and_(memories.c.tenant_id == TENANT, new.excluded.tenant_id == TENANT),
     )

@@ -336,6 +336,12 @@ async def test_nothing_is_edited_while_something_runs(client: httpx.AsyncClient,
 class Taken:
     """A queue that only remembers what it was given."""
 
+    active = 0
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
     def __init__(self) -> None:
         self.runs: set[str] = set()
 

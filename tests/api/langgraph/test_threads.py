@@ -402,6 +402,12 @@ async def test_storage_tells_bytes_by_table(client: httpx.AsyncClient, conversat
 class Stopped:
     """A queue that only remembers which runs it was told to stop."""
 
+    active = 0
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
     def __init__(self) -> None:
         self.runs: list[tuple[str, str]] = []
 

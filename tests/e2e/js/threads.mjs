@@ -84,6 +84,9 @@ test("someone who follows a thread sees its runs and its edits", async () => {
     return seen.some((part) => part.event === "metadata" && part.data.status === "run_done");
   });
   assert.ok(seen.some((part) => part.event === "values" && part.data.reply === "now"));
+  await client.threads.updateState(thread, { values: { text: "by hand" } });
+  const edit = await until(() => seen.find((part) => part.event === "state_update"));
+  assert.equal(edit.data.state.values.text, "by hand");
   stop.abort();
   await following;
 });

@@ -1,0 +1,104 @@
+"""Who follows a run or a thread, here or from another process: told of everything, and let go when there is no more."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from assent.domain.frames import Frame, position_of
+from assent.domain.runs import Cancel, Strategy
+from assent.engine.histories import Update
+from assent.ports import Subscription
+from tests.contract.queues import CALLER, Site, queue, queue_settings, site
+
+__all__ = ["queue", "queue_settings", "site"]
+
+PATIENCE = 10.0
+
+
+async def ended(follower: Subscription) -> bytes:
+    return (await asyncio.wait_for(follower.end(), PATIENCE)).data
+
+
+async def told(follower: Subscription, count: int) -> list[Frame]:
+    return [await asyncio.wait_for(follower.next(), PATIENCE) for _ in range(count)]
+
+
+@pytest.mark.parametrize("how", ["interrupt", "rollback", "delete", "many", "interrupted", "rolled back", "removed"])
+async def test_nobody_waits_for_a_run_that_never_begins(site: Site, how: str) -> None:
+    thread = await site.thread()
+    await site.start(thread, "held", hold=True)
+    run = await site.start(thread, "behind", multitask_strategy=Strategy.ENQUEUE)
+    follower, runs = site.engines[-1].runs.follow(run.id), site.engine.runs
+    match how:
+        case "interrupt" | "rollback":
+            await runs.cancel(CALLER, thread, run.id, Cancel(how))
+        case "delete":
+            await runs.delete(CALLER, thread, run.id)
+        case "many":
+            await runs.cancel_many(CALLER, Cancel.INTERRUPT, thread_id=thread, run_ids=[run.id], statuses=())
+        case "interrupted":
+            await site.start(thread, "newer", multitask_strategy=Strategy.INTERRUPT)
+        case "rolled back":
+            await site.start(thread, "newer", multitask_strategy=Strategy.ROLLBACK)
+        case _:
+            await site.engine.threads.delete(CALLER, thread)
+    assert await ended(follower) == b"null"
+    site.trace.gate("held").set()
+    await site.until_idle()
+
+
+async def test_nobody_waits_for_a_run_whose_thread_is_gone(site: Site) -> None:
+    thread = await site.thread()
+    run = await site.start(thread, "held", hold=True)
+    follower = site.engines[-1].runs.follow(run.id)
+    assert (await told(follower, 1))[0].event == "metadata"
+    await site.engine.threads.delete(CALLER, thread)
+    await ended(follower)
+
+
+async def test_who_follows_a_thread_is_told_of_its_runs_and_edits(site: Site) -> None:
+    thread = await site.thread()
+    follower = await site.engines[-1].runs.follow_thread(CALLER, thread)
+    run = await site.start(thread, "one", stream_mode=("updates",))
+    seen = await told(follower, 4)
+    assert [frame.event for frame in seen] == ["metadata", "updates", "updates", "metadata"]
+    assert json.loads(seen[-1].data) == {"status": "run_done", "run_id": run.id}
+    await site.engine.threads.states.update(CALLER, thread, Update({"done": ["by hand"]}))
+    (edit,) = await told(follower, 1)
+    assert edit.event == "state_update"
+    news: Any = json.loads(edit.data)
+    assert news["state"]["values"]["done"] == ["one.a", "one.b", "by hand"]
+    follower.close()
+
+
+async def test_who_comes_back_to_a_thread_is_told_what_was_missed(site: Site) -> None:
+    thread = await site.thread()
+    asked: Any = {"stream_mode": ("updates",), "stream_resumable": True, "multitask_strategy": Strategy.ENQUEUE}
+    follower = await site.engines[-1].runs.follow_thread(CALLER, thread)
+    for tag in ("one", "two"):
+        await site.start(thread, tag, **asked)
+    live = await told(follower, 8)
+    await site.start(thread, "lost", stream_mode=("updates",))
+    await site.until_idle()
+    runs = site.engines[-1].runs
+    assert await runs.missed_frames(CALLER, thread, (0, 0)) == live
+    for place, frame in enumerate(live):
+        position = position_of(frame.id)
+        assert position is not None
+        assert await runs.missed_frames(CALLER, thread, position) == live[place + 1 :]
+    follower.close()
+
+
+async def test_what_is_on_its_way_to_the_table_is_not_missed(site: Site) -> None:
+    thread = await site.thread()
+    follower = site.engine.runs.follow((run := await site.start(thread, "held", hold=True, stream_resumable=True)).id)
+    seen = await told(follower, 2)
+    missed = await site.engine.runs.missed_frames(CALLER, thread, (0, 0))
+    assert missed == seen
+    site.trace.gate("held").set()
+    await ended(follower)
+    assert await site.run(run) is not None

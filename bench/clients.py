@@ -113,8 +113,6 @@ def drive(share: Share) -> int:
         driver.start()
     for driver in drivers:
         driver.join()
-    if 0 in counts:
-        raise RuntimeError("a client got nothing done: its share of the load is missing")
     return sum(counts)
 
 

@@ -153,3 +153,19 @@ async def test_a_newer_message_supersedes_the_question(client: LangGraphClient, 
     assert question["value"]["action_request"]["args"]["body"] == "new"
     with pytest.raises(ConflictError):
         await client.runs.create(thread, "hitl", command={"resume": {questions[0]["id"]: ACCEPT}})
+
+
+async def test_an_answer_that_was_taken_is_taken_even_if_the_agent_fails_on_it(client: LangGraphClient) -> None:
+    """LangGraph keeps the first answer, so a second one must not be accepted and then ignored."""
+    thread, questions = await paused(client, "fragile")
+    answered = {"resume": {questions[0]["id"]: "break"}}
+    failed: Any = await client.runs.wait(thread, "fragile", command=answered, raise_error=False)  # type: ignore[arg-type]
+    assert failed["__error__"]["message"] == "could not do that"
+    found = await client.threads.get(thread)
+    assert (found["status"], found["interrupts"]) == ("error", {})
+    with pytest.raises(ConflictError) as refused:
+        await client.runs.create(thread, "fragile", command={"resume": {questions[0]["id"]: "fine"}})
+    told: Any = refused.value.body
+    assert told["decision"]["value"] == "break"
+    again: Any = await client.runs.wait(thread, "fragile", input={"text": "start over"})
+    assert again["__interrupt__"]

@@ -44,6 +44,14 @@ def ask_twice(state: Answers) -> Answers:
     return {"answers": [first, second]}
 
 
+def ask_and_act(state: Draft) -> Draft:
+    """Takes its answer and then fails on it."""
+    answer = interrupt("which?")
+    if answer == "break":
+        raise ValueError("could not do that")
+    return {"answer": answer}
+
+
 def prepare(state: Draft) -> Draft:
     return {"text": f"{state.get('text', '')}, prepared"}
 
@@ -68,6 +76,11 @@ _twice = StateGraph(Answers)
 _twice.add_node("ask", ask_twice)
 _twice.add_edge(START, "ask")
 twice = _twice.compile()
+
+_fragile = StateGraph(Draft)
+_fragile.add_node("act", ask_and_act)
+_fragile.add_edge(START, "act")
+fragile = _fragile.compile()
 
 _breakpoint = StateGraph(Draft)
 _breakpoint.add_node("prepare", prepare)

@@ -37,11 +37,12 @@ _ADDRESS = ("checkpoint_id", "thread_id", "checkpoint_ns", "checkpoint_map")
 
 
 def interrupts_of(snapshot: StateSnapshot) -> Interrupts:
-    """The questions of each task that asks, as plain JSON."""
+    """The questions of each task that asks, as plain JSON. A task that failed has had its answers: LangGraph keeps
+    them, and would ignore others."""
     return {
         task.id: [jsonable.plain(_question(one)) for one in task.interrupts]
         for task in snapshot.tasks
-        if task.interrupts
+        if task.interrupts and not task.error
     }
 
 

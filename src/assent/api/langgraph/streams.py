@@ -12,7 +12,7 @@ from assent.domain.frames import END, STATE_UPDATE, Frame
 from assent.ports import FellBehind, Subscription
 
 _HEARTBEAT_SECONDS = 5.0
-_SOON_SECONDS = 0.25
+_SOON_SECONDS = 1.0
 _SLOW = b'{"error":"SlowReader","message":"the stream was read too slowly and has been cut off"}'
 
 OnGone = Callable[[], Awaitable[object]]

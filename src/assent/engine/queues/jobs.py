@@ -52,10 +52,16 @@ def new_app(url: str, stopping: asyncio.Event) -> App:
         timeout=5,
         reconnect_timeout=1,  # a pool that waits longer between its tries finds a restarted database too late
         kwargs={"options": options(url), "connect_timeout": 5},
+        configure=_without_transactions,
     )
     app = App(connector=connector)
     app.job_manager = PatientJobs(connector, stopping)
     return app
+
+
+async def _without_transactions(connection: psycopg.AsyncConnection) -> None:
+    """All that is asked there is single statements: one way to the database each instead of three."""
+    await connection.set_autocommit(True)
 
 
 async def install(url: str) -> None:

@@ -109,18 +109,20 @@ class ProcrastinateQueue:
         return connector
 
     async def _work(self) -> None:
-        """A worker at a time, for as long as this process is not asked to stop."""
+        """A worker at a time, for as long as this process is not asked to stop: whatever ended one, the next begins."""
         while not self._closing.is_set():
             worker = self._worker = self._new_worker()
             heartbeat = Heartbeat(self._url, lambda worker=worker: worker.worker_id)  # type: ignore[misc]
             heartbeat.start()
             try:
                 await worker.run()  # type: ignore[no-untyped-call]
-            except (ConnectorException, psycopg.Error) as error:
-                log.warning("the worker starts again", extra={"reason": repr(error.__cause__ or error)})
-                await asyncio.sleep(BEAT_SECONDS)
+            except Exception as error:  # noqa: BLE001 - a supervisor outlives whatever it supervises
+                log.warning("the worker failed", extra={"reason": repr(error.__cause__ or error)})
             finally:
                 heartbeat.stop()
+            if not self._closing.is_set():
+                log.warning("the worker starts again")
+                await asyncio.sleep(BEAT_SECONDS)
 
     def _new_worker(self) -> Worker:
         return Worker(

@@ -13,14 +13,11 @@ import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 
-import psycopg
 from procrastinate import PsycopgConnector
-from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager
 
 from assent.engine.queues.jobs import QUEUE, SCHEMA
-from assent.errors import AssentError
 from assent.ports import Store
 from assent.store import runs
 from assent.store.checkpoints import Attempt
@@ -81,13 +78,13 @@ class Rescue:
         while True:
             try:
                 await self._tick()
-            except (AssentError, ConnectorException, psycopg.Error) as error:
+            except Exception as error:  # noqa: BLE001 - nobody else would look: whatever it was, the next try comes
                 log.warning("the rescue has to wait", extra={"reason": repr(error.__cause__ or error)})
             await asyncio.sleep(_TICK)
 
     async def _tick(self) -> None:
         self._ticks += 1
-        async with self._connector.pool.connection() as connection:
+        async with self._connector.pool.connection() as connection, connection.transaction():
             taken = await connection.execute("SELECT pg_try_advisory_xact_lock(%s)", [_LOCK])
             if await taken.fetchone() == (True,):
                 stalled = await self._take_stalled()

@@ -158,8 +158,8 @@ async def test_a_newer_message_supersedes_the_question(client: LangGraphClient, 
 async def test_an_answer_that_was_taken_is_taken_even_if_the_agent_fails_on_it(client: LangGraphClient) -> None:
     """LangGraph keeps the first answer, so a second one must not be accepted and then ignored."""
     thread, questions = await paused(client, "fragile")
-    answered = {"resume": {questions[0]["id"]: "break"}}
-    failed: Any = await client.runs.wait(thread, "fragile", command=answered, raise_error=False)  # type: ignore[arg-type]
+    answered: Any = {"resume": {questions[0]["id"]: "break"}}
+    failed: Any = await client.runs.wait(thread, "fragile", command=answered, raise_error=False)
     assert failed["__error__"]["message"] == "could not do that"
     found = await client.threads.get(thread)
     assert (found["status"], found["interrupts"]) == ("error", {})

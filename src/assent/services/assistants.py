@@ -7,7 +7,7 @@ they are back as soon as the graph is, or when they are pointed at another one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -40,6 +40,7 @@ class Assistants:
     def __init__(self, store: Store, graphs: Mapping[str, GraphSpec], authorizer: Authorizer | None = None) -> None:
         self._store = store
         self._may = AssistantAccess(authorizer)
+        self._is_open = authorizer is None
         self._graphs = graphs
         self._own = OwnAssistants(store, graphs)
 
@@ -182,6 +183,14 @@ class Assistants:
         if runnable.is_graphs_own:  # everyone's
             return runnable
         return self._runnable(runnable if shows(await self._may.read(caller, runnable.id), runnable.metadata) else None)
+
+    async def finder(self, caller: Principal, name_or_id: str) -> Callable[[Tx], Assistant]:
+        """The same for the transaction that starts the run. Only where the project's auth has a say is it read before."""
+        caller.require_any(*_READ)
+        if self._is_open:
+            return lambda tx: self.resolve_in(tx, name_or_id)
+        found = await self.resolve(caller, name_or_id)
+        return lambda tx: found
 
     def resolve_in(self, tx: Tx, name_or_id: str) -> Assistant:
         """The same inside a write of another service, where it costs no read of its own."""

@@ -69,10 +69,10 @@ class Runs:
             raise BadRequest("You must provide a thread_id when resuming.")
         if request.webhook is not None:
             self._targets.check_url(request.webhook)
-        assistant = await self._assistants.resolve(caller, request.assistant_id)
+        assistant = await self._assistants.finder(caller, request.assistant_id)
         strategy = request.multitask_strategy or self._default_strategy
         visible, request = await self._may.create_run(caller, thread_id, run_id, request, strategy)
-        return lambda tx: start(tx, caller, assistant, request, strategy, thread_id, run_id, visible)
+        return lambda tx: start(tx, caller, assistant(tx), request, strategy, thread_id, run_id, visible)
 
     async def get(self, caller: Principal, thread_id: str, run_id: str) -> Run:
         _require_reader(caller)

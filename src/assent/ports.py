@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from assent.domain.access import Principal
 from assent.domain.frames import Frame, Stream
 from assent.domain.visibility import Visible
-from assent.store.transaction import Handover, Tx
+from assent.store.transaction import Handover, Places, Tx
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -26,6 +26,12 @@ class Queue(Protocol):
 
     async def close(self) -> None:
         """Lets runs come to their end for a while, then gives the rest back."""
+        ...
+
+    @property
+    def places(self) -> Places | None:
+        """Where this process executes runs: for how many more it has a place. A run that a committed transaction has
+        begun comes to `take` with its place."""
         ...
 
     async def defer(self, connection: Any, handovers: Sequence[Handover]) -> None:

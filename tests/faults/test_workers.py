@@ -17,6 +17,7 @@ import pytest
 
 from assent.domain.access import DEFAULT_TENANT
 from assent.domain.frames import END
+from assent.domain.ids import new_id
 from assent.domain.runs import Cancel, Run, RunStatus
 from assent.errors import AnswerRefused
 from assent.services.starting import RunRequest
@@ -28,6 +29,7 @@ from tests.postgres_server import PostgresServer
 from tests.scoreboard import Count, RecordScore
 from tests.workers import CALLER, Crew, WorkerProcess, crew_on, open_gates, until, until_file
 
+INTERRUPT = b"__interrupt__"
 LEASE_AND_RESCUE = 5.0
 RUNS_AT_ONCE = 6
 
@@ -48,6 +50,7 @@ async def test_a_run_is_asked_for_in_one_process_and_executed_in_another(crew: C
     assert json.loads(last.data)["log"] == ["t:a", "t:b", "t:c"]
     assert (await crew.run(run)).started_at >= run.wake_at  # type: ignore[operator]
     await _check_cancel(crew)
+    await _check_prompt_answer(crew)
     await _check_second_clicks(crew)
 
 
@@ -58,6 +61,19 @@ async def _check_cancel(crew: Crew) -> None:
     await crew.engine.runs.cancel(CALLER, run.thread_id, run.id, Cancel.INTERRUPT)
     assert (await asyncio.wait_for(followed.end(), 2)).event == END
     assert (await crew.run(run)).status is RunStatus.INTERRUPTED
+
+
+async def _check_prompt_answer(crew: Crew) -> None:
+    """Who is told of a question can answer it at once: by then the run that asks has ended."""
+    thread = (await crew.engine.threads.create(CALLER)).id
+    run_id = new_id()
+    followed = crew.engine.runs.follow(run_id)
+    await crew.engine.runs.create(CALLER, thread, RunRequest("twice", input={"text": "t"}), run_id=run_id)
+    while INTERRUPT not in (frame := await asyncio.wait_for(followed.next(), 10)).data:
+        assert frame.event != END
+    (question,) = json.loads(frame.data)["__interrupt__"]
+    answer = RunRequest("twice", command={"resume": {question["id"]: "yes"}})
+    assert (await crew.ended(await crew.engine.runs.create(CALLER, thread, answer))).status is RunStatus.SUCCESS
 
 
 async def _check_second_clicks(crew: Crew) -> None:

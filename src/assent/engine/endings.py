@@ -23,7 +23,7 @@ def finish(
 ) -> None:
     """Records the outcome if `attempt` still counts, else raises `Fenced` and changes nothing. `last` are the frames
     that end the stream, as far as followers read them from the table."""
-    threads.lock(tx, run.thread_id)
+    threads.lock(tx, run.thread_id, values=False)
     runs.end(tx, attempt, outcome.status, outcome.error)
     if last is not None:
         frames.append(tx, *last)

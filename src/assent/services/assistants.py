@@ -185,7 +185,7 @@ class Assistants:
         return self._runnable(runnable if shows(await self._may.read(caller, runnable.id), runnable.metadata) else None)
 
     async def finder(self, caller: Principal, name_or_id: str) -> Callable[[Tx], Assistant]:
-        """The same for the transaction that starts the run. Only where the project's auth has a say is it read before."""
+        """The same for the transaction that starts the run. Where the project's auth has a say it is read before."""
         caller.require_any(*_READ)
         if self._is_open:
             return lambda tx: self.resolve_in(tx, name_or_id)

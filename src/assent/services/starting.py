@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -67,7 +68,8 @@ def start(
     thread = _thread_for(tx, assistant, request, thread_id, visible)
     request = _resumed_from_outside(tx, thread, request)
     command = keyed_answers(tx, thread, request.command) if request.answers else request.command
-    admission = _admission(tx, thread, request, strategy)
+    present = runs.active(tx, thread.id)
+    admission = _admission(present, thread, request, strategy)
     replaced = runs.cancel_all(tx, admission.supersedes, admission.by) if admission.by else Cancelled()
     if admission.drops_questions:
         threads.drop_questions(tx, thread.id)
@@ -89,9 +91,10 @@ def start(
     )
     if request.answers and command:
         record_answers(tx, caller, thread, run_id, command["resume"])
-    _put_in_line(tx, thread, run_id, wake_at, waits=thread.waits and not admission.drops_questions)
     run = runs.get(tx, run_id)
     assert run is not None
+    waits = thread.waits and not admission.drops_questions
+    _put_in_line(tx, run, waits=waits, present=None if admission.by else [*present, run])
     return run, replaced
 
 
@@ -103,7 +106,7 @@ def _thread_for(
     if thread_id is None or (request.create_thread and threads.get(tx, thread_id) is None):
         thread_id, visible = thread_id or new_id(), None  # what they make themselves is there for them
         threads.insert(tx, thread_id, {**clean_metadata(request.metadata), **stamp})
-    thread = threads.lock(tx, thread_id)
+    thread = threads.lock(tx, thread_id, values=False)
     if thread is None or not shows(visible, thread.metadata):
         raise NotFound(NO_THREAD)
     if any(thread.metadata.get(name) != value for name, value in stamp.items()):
@@ -134,12 +137,12 @@ def _is_called_again(tx: Tx, thread: Thread, request: RunRequest) -> bool:
     return task is not None and latest is not None and latest.metadata.get("langgraph_checkpoint_ns") == task
 
 
-def _admission(tx: Tx, thread: Thread, request: RunRequest, strategy: Strategy) -> Admission:
+def _admission(present: Sequence[Run], thread: Thread, request: RunRequest, strategy: Strategy) -> Admission:
     """A delayed run meets whoever is there when it wakes; now it disturbs nobody."""
     if request.after_seconds:
         return Admission()
-    present = [run for run in runs.active(tx, thread.id) if run.wake_at is None]
-    return admit(strategy, active=present, pending=thread.pending, answers=request.answers)
+    awake = [run for run in present if run.wake_at is None]
+    return admit(strategy, active=awake, pending=thread.pending, answers=request.answers)
 
 
 def _fork(tx: Tx, thread: Thread, request: RunRequest) -> dict[str, Any] | None:
@@ -149,12 +152,12 @@ def _fork(tx: Tx, thread: Thread, request: RunRequest) -> dict[str, Any] | None:
     return None if head is not None and head.checkpoint_id == wanted.get("checkpoint_id") else request.checkpoint
 
 
-def _put_in_line(tx: Tx, thread: Thread, run_id: str, wake_at: Any, *, waits: bool) -> None:
-    if wake_at is not None:
-        return tx.hand_over(run_id, wake_at)
-    head = runs.promote(tx, thread.id, waits=waits)
+def _put_in_line(tx: Tx, run: Run, *, waits: bool, present: Sequence[Run] | None) -> None:
+    if run.wake_at is not None:
+        return tx.hand_over(run.id, run.wake_at)
+    head = runs.promote(tx, run.thread_id, waits=waits, present=present)
     if head is not None or not waits:
-        threads.set_status(tx, thread.id, ThreadStatus.BUSY)
+        threads.set_status(tx, run.thread_id, ThreadStatus.BUSY)
 
 
 def _metadata(assistant: Assistant, thread: Thread, request: RunRequest) -> dict[str, Any]:

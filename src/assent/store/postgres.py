@@ -28,7 +28,7 @@ T = TypeVar("T")
 _ATTEMPTS = 5
 _NOW = text("SELECT clock_timestamp()")
 # Whoever stalls in the middle of a transaction must not keep others for long from what it has locked.
-_OPTIONS = "-c timezone=UTC -c lock_timeout=10s -c idle_in_transaction_session_timeout=3s"
+_OPTIONS = "-c timezone=UTC -c lock_timeout=10s -c idle_in_transaction_session_timeout=10s"
 
 
 class PostgresStore:

@@ -99,16 +99,12 @@ def of_status(tx: Tx, statuses: Sequence[RunStatus]) -> list[Run]:
 def begin(tx: Tx, run_id: str) -> Run | None:
     """Starts the next attempt of a run, if it is still that run's turn; otherwise None, and nobody starts it now."""
     run = get(tx, run_id)
-    thread = threads.lock(tx, run.thread_id) if run else None
+    thread = threads.lock(tx, run.thread_id, values=False) if run else None
     if run is None or thread is None:
         return None
     present = active(tx, run.thread_id)
     head = next_in_line(_pending(present), waits=thread.waits, now=tx.now())
-    if _running(present) or head is None or head.id != run_id:
-        return None
-    now = tx.now()
-    tx.change(_BEGIN, id=run_id, was=head.attempt, now=now)
-    return replace(head, status=RunStatus.RUNNING, attempt=head.attempt + 1, started_at=now, updated_at=now)
+    return None if _running(present) or head is None or head.id != run_id else _begun(tx, head)
 
 
 def begin_again(tx: Tx, attempt: Attempt) -> Run | None:
@@ -117,12 +113,13 @@ def begin_again(tx: Tx, attempt: Attempt) -> Run | None:
     return get(tx, attempt.run_id) if begun else None
 
 
-def promote(tx: Tx, thread_id: str, *, waits: bool) -> Run | None:
-    """Hands the thread's next run to the queue, unless one is being executed."""
-    present = active(tx, thread_id)
+def promote(tx: Tx, thread_id: str, *, waits: bool, present: Sequence[Run] | None = None) -> Run | None:
+    """Hands the thread's next run to the queue, unless one is being executed. `present` are its active runs, for who
+    has just read them."""
+    present = active(tx, thread_id) if present is None else present
     head = None if _running(present) else next_in_line(_pending(present), waits=waits, now=tx.now())
     if head is not None:
-        tx.hand_over(head.id)
+        tx.hand_over(head.id, begun=_begun(tx, head) if tx.take_place() else None)
     return head
 
 
@@ -141,7 +138,7 @@ def hand_back(tx: Tx, attempt: Attempt) -> None:
 def resume(tx: Tx, thread_id: str, given_up: Sequence[Attempt] = ()) -> None:
     """Goes on with a thread that nobody is at: attempts that were given up can be followed by the next one, delayed
     runs are timed again. What is in order already stays so."""
-    thread = threads.lock(tx, thread_id)
+    thread = threads.lock(tx, thread_id, values=False)
     if thread is None:
         return
     for attempt in given_up:
@@ -173,7 +170,7 @@ def cancel_all(tx: Tx, wanted: Sequence[Run], how: Cancel) -> Cancelled:
 def wake(tx: Tx, run_id: str) -> None:
     """A delayed run joins its thread's order like any other."""
     run = get(tx, run_id)
-    thread = threads.lock(tx, run.thread_id) if run else None
+    thread = threads.lock(tx, run.thread_id, values=False) if run else None
     if run is not None and thread is not None and run.status is RunStatus.PENDING:
         tx.change(_WAKE, id=run_id)
         _go_on(tx, thread)
@@ -218,6 +215,12 @@ def _go_on(tx: Tx, thread: Thread) -> None:
     """The next run's turn, if there is one: then the thread is busy."""
     if promote(tx, thread.id, waits=thread.waits) is not None:
         threads.set_status(tx, thread.id, ThreadStatus.BUSY)
+
+
+def _begun(tx: Tx, head: Run) -> Run:
+    now = tx.now()
+    tx.change(_BEGIN, id=head.id, was=head.attempt, now=now)
+    return replace(head, status=RunStatus.RUNNING, attempt=head.attempt + 1, started_at=now, updated_at=now)
 
 
 def _running(present: Sequence[Run]) -> bool:

@@ -154,6 +154,8 @@ class SqliteStore:
             raw.execute("COMMIT")
         except (DBAPIError, sqlite3.Error, _GroupLost) as error:
             self._give_up_connection()
+            for job in group:
+                self._leave_places(job.handovers)
             if len(group) == 1 or isinstance(_translated(error), StoreBusy):
                 _fail(group, error)
             else:
@@ -163,18 +165,26 @@ class SqliteStore:
     def _attempt(self, job: _Job, connection: Connection, raw: sqlite3.Connection) -> None:
         """One function of a group. Its own failure undoes itself only."""
         job.result, job.error, job.handovers, job.bells = None, None, [], set()
-        tx = Tx(connection, job.tenant, self._clock)
+        tx = Tx(connection, job.tenant, self._clock, self.queue.places if self.queue else None)
         raw.execute("SAVEPOINT job")
         try:
             job.result = _look(tx, job.run, raw) if job.read_only else run(tx, job.run)
             job.handovers, job.bells = tx.handovers, tx.bells
         except BaseException as error:  # noqa: BLE001 - whatever it raised belongs to its caller, not to this thread
             job.error = _translated(error)
+            self._leave_places(tx.handovers)
             if raw.in_transaction:
                 raw.execute("ROLLBACK TO job")
         if not raw.in_transaction or _is_spoilt(connection):
             raise _GroupLost("the transaction ended before its functions did")
         raw.execute("RELEASE job")
+
+    def _leave_places(self, handovers: list[Handover]) -> None:
+        """What was begun in a transaction that is undone gives its place back."""
+        if self.queue is not None and self.queue.places is not None:
+            for _ in filter(lambda handover: handover.begun, handovers):
+                self.queue.places.leave()
+        handovers.clear()
 
     def _connected(self) -> Connection:
         if self._connection is None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, bindparam, delete, select, update
+from sqlalchemy import Row, bindparam, delete, null, select, update
 
 from assent.domain.threads import Interrupts, Lifetime, Thread, ThreadStatus
 from assent.store.prepared import Prepared
@@ -17,6 +17,11 @@ _ALL = select(threads).where(threads.c.tenant_id == TENANT)
 _ONE = _ALL.where(threads.c.thread_id == bindparam("id"))
 _BY_ID = Prepared(_ONE)
 _LOCK = Prepared(_ONE.with_for_update())
+_LOCK_WITHOUT_VALUES = Prepared(
+    select(*(null().label("values") if column.name == "values" else column for column in threads.c))
+    .where(threads.c.tenant_id == TENANT, threads.c.thread_id == bindparam("id"))
+    .with_for_update()
+)
 _THIS = update(threads).where(threads.c.tenant_id == TENANT, threads.c.thread_id == bindparam("id"))
 _SET_STATUS = Prepared(_THIS.values(status=bindparam("new_status"), updated_at=bindparam("now")))
 _SET_METADATA = _THIS.values(
@@ -76,8 +81,9 @@ def get(tx: Tx, thread_id: str) -> Thread | None:
     return None if row is None else thread_of(row)
 
 
-def lock(tx: Tx, thread_id: str) -> Thread | None:
-    row = tx.first(_LOCK, id=thread_id)
+def lock(tx: Tx, thread_id: str, *, values: bool = True) -> Thread | None:
+    """Values can be large; who decides about runs need not read them."""
+    row = tx.first(_LOCK if values else _LOCK_WITHOUT_VALUES, id=thread_id)
     return None if row is None else thread_of(row)
 
 

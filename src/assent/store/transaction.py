@@ -35,6 +35,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import visitors
 from sqlalchemy.sql.elements import BinaryExpression, BindParameter
 
+from assent.domain.runs import Run
 from assent.store.prepared import Found, Prepared, driven, insertion
 from assent.store.tables import TENANT
 
@@ -54,13 +55,23 @@ class Clock(Protocol):
     def __call__(self, connection: Connection) -> datetime: ...
 
 
+class Places(Protocol):
+    """How many runs this process can still begin."""
+
+    def take(self) -> bool: ...
+
+    def leave(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """A run given to the queue, in the transaction that made it the head of its thread; `wake_at` delays it."""
+    """A run given to the queue, in the transaction that made it the head of its thread; `wake_at` delays it. `begun`
+    is the run where this transaction has begun it as well: it then has a place."""
 
     tenant: str
     run_id: str
     wake_at: datetime | None = None
+    begun: Run | None = None
 
 
 class TenantForgotten(RuntimeError):
@@ -68,10 +79,12 @@ class TenantForgotten(RuntimeError):
 
 
 class Tx:
-    def __init__(self, connection: Connection, tenant: str | None, clock: Clock) -> None:
+    def __init__(self, connection: Connection, tenant: str | None, clock: Clock, places: Places | None = None) -> None:
+        """`places` are those of this process, where it executes runs itself."""
         self._connection = connection
         self._tenant = tenant
         self._clock = clock
+        self._places = places
         self._driver = _sqlite_driver(connection)
         self._now: datetime | None = None
         self.handovers: list[Handover] = []
@@ -90,9 +103,13 @@ class Tx:
             self._now = self._clock(self._connection)
         return self._now
 
-    def hand_over(self, run_id: str, wake_at: datetime | None = None) -> None:
+    def hand_over(self, run_id: str, wake_at: datetime | None = None, begun: Run | None = None) -> None:
         """Gives a run to the queue if, and only if, this transaction commits."""
-        self.handovers.append(Handover(self.tenant, run_id, wake_at))
+        self.handovers.append(Handover(self.tenant, run_id, wake_at, begun))
+
+    def take_place(self) -> bool:
+        """Whether this process has a place for one more run: who took it must begin one and hand it over as begun."""
+        return self._places is not None and self._places.take()
 
     def ring(self, bell: str) -> None:
         """Wakes whoever listens to this bell, in this process, if, and only if, this transaction commits."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from assent.engine.attempts import Attempts, Execute
+from assent.engine.queues.places import Places
 from assent.errors import ConfigError
 from assent.ports import Store
 from assent.store import runs
@@ -33,7 +34,7 @@ class EmbeddedQueue:
         self._attempts = Attempts(store, execute)
         self._lock_path = lock
         self._lock: IO[str] | None = None
-        self._slots = asyncio.Semaphore(concurrency)
+        self.places = Places(concurrency)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._cancelled: set[asyncio.Task[None]] = set()
         self._closing = False
@@ -47,6 +48,7 @@ class EmbeddedQueue:
     async def close(self) -> None:
         """Lets runs come to their end for a while, then hands the rest back for the next start."""
         self._closing = True
+        self.places.close()
         self._attempts.stop()
         tasks = [*self._tasks.values(), *self._cancelled]
         if tasks:
@@ -63,7 +65,7 @@ class EmbeddedQueue:
 
     def take(self, handovers: Sequence[Handover]) -> None:
         for handover in handovers:
-            if not self._closing and handover.run_id not in self._tasks:
+            if not self._closing and (handover.begun or handover.run_id not in self._tasks):
                 task = asyncio.create_task(self._carry(handover), name=f"run {handover.run_id}")
                 self._tasks[handover.run_id] = task
                 task.add_done_callback(partial(self._done, handover.run_id))
@@ -88,10 +90,14 @@ class EmbeddedQueue:
         if handover.wake_at is not None:
             await asyncio.sleep(max((handover.wake_at - datetime.now(UTC)).total_seconds(), 0))
             return await self._wake(handover)
-        async with self._slots:
-            run = await self._attempts.begin(handover.tenant, runs.begin, handover.run_id)
+        if handover.begun is None:
+            await self.places.wait()
+        try:
+            run = handover.begun or await self._attempts.begin(handover.tenant, runs.begin, handover.run_id)
             if run is not None:
                 await self._attempts.carry(handover.tenant, run)
+        finally:
+            self.places.leave()
 
     async def _wake(self, handover: Handover) -> None:
         self._tasks.pop(handover.run_id, None)  # so that the run itself can be taken

@@ -52,7 +52,9 @@ _FREE = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "  # noqa: S608
     "WHERE datname = current_database() AND usename = current_user AND application_name = 'assent' "
     "AND state <> 'idle' AND wait_event = 'ClientRead' "
-    f"AND state_change < clock_timestamp() - interval '{_SILENT_SECONDS} seconds'"
+    f"AND state_change < clock_timestamp() - interval '{_SILENT_SECONDS} seconds' "
+    "AND EXISTS (SELECT 1 FROM pg_locks WHERE pg_locks.pid = pg_stat_activity.pid "
+    "AND relation IN ('runs'::regclass, 'threads'::regclass) AND mode IN ('RowShareLock', 'RowExclusiveLock'))"
 )
 _UNHEARD = (
     f"{_JOBS} SELECT jobs.id FROM jobs JOIN runs USING (tenant_id, run_id) "  # noqa: S608
@@ -102,7 +104,7 @@ class Rescue:
 
     async def sweep(self) -> None:
         """Goes on with threads that nobody is at, and stops runs whose end was asked for unheard."""
-        await self._connector.execute_query_async(_FREE)
+        await self._store.read(None, _free)
         for (tenant, thread_id), given_up in (await self._store.read(None, _stranded)).items():
             await self._store.write(tenant, runs.resume, thread_id, given_up)
         for job_id in await self._store.read(None, _unheard):
@@ -117,6 +119,10 @@ def _stranded(tx: Tx) -> dict[tuple[str, str], list[Attempt]]:
         if row.status == "running":
             given_up.append(Attempt(row.run_id, row.attempt))
     return found
+
+
+def _free(tx: Tx) -> None:
+    tx.sql(_FREE)
 
 
 def _unheard(tx: Tx) -> list[int]:

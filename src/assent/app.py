@@ -85,7 +85,7 @@ def create_store(settings: Settings) -> Store:
 
 def create_services(store: Store, settings: Settings) -> Services:
     access = Access(store, session_lifetime=settings.session_lifetime)
-    audit, keys, users = Audit(store), Keys(store), Users(store)
+    audit, keys, users = Audit(store), Keys(store, changed=access.forget), Users(store, changed=access.forget)
     return Services(
         store=store,
         access=access,

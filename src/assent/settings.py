@@ -114,6 +114,20 @@ class Settings(BaseModel):
     retention_deliveries: Duration = timedelta(days=30)
 
     @property
+    def database_shown(self) -> str:
+        """The database's address without its secrets, wherever they stand in it."""
+        url = make_url(self.database)
+        query = {name: "***" if "password" in name.lower() else value for name, value in url.query.items()}
+        return url.set(query=query).render_as_string(hide_password=True)
+
+    @property
+    def database_file(self) -> Path | None:
+        """The file of a SQLite database; None where there is none to look for."""
+        url = make_url(self.database)
+        named = url.database if url.get_backend_name() == "sqlite" else None
+        return Path(named) if named and named != ":memory:" else None
+
+    @property
     def on_loopback(self) -> bool:
         return is_loopback(self.host)
 

@@ -6,6 +6,7 @@ import pytest
 
 from assent.domain.access import Kind, Role
 from assent.services.audit import verify_export
+from assent.store.tables import event_payloads
 from tests.api.house import House
 
 
@@ -82,3 +83,17 @@ async def test_half_a_head_is_refused_and_not_ignored(house: House) -> None:
     for query in ("seq=1", f"hash={'0' * 64}"):
         response = await admin.get(f"/api/audit/verification?{query}")
         assert (response.status_code, response.json()["code"]) == (422, "invalid_request")
+
+
+@pytest.mark.parametrize("subject", ["user:ben", "ben", "user:"])
+async def test_an_erasure_that_would_erase_nothing_says_how_it_is_done(house: House, subject: str) -> None:
+    refused = await (await house.admin()).post("/api/audit/erasures", json={"subject": subject})
+    assert refused.status_code == 422
+    assert "/api/users/" in refused.json()["hint"]
+
+
+async def test_a_payload_that_belongs_to_no_event_is_found(house: House) -> None:
+    admin = await house.admin()
+    await house.services.store.write("default", lambda tx: tx.insert(event_payloads, seq=99, payload="{}"))
+    verdict = (await admin.get("/api/audit/verification")).json()
+    assert verdict["breaks"] == [{"seq": 99, "reason": "a payload that belongs to no event"}]

@@ -260,3 +260,12 @@ async def test_who_made_a_key_for_whom_is_in_the_timeline(house: House) -> None:
     (event,) = (await admin.get(f"/api/audit/events?subject=key:{key['id']}")).json()["items"]
     assert event["actor"] == f"reviewer:{me['id']}"
     assert user["id"] in event["payload"]
+
+
+@pytest.mark.parametrize("change", [{"disabled": True}, {"role": "viewer"}])
+async def test_who_loses_their_rights_here_has_lost_them_at_once(house: House, change: dict[str, object]) -> None:
+    """Even the key that was used a moment ago, which this process remembers for a while."""
+    admin = await house.admin()
+    assert (await admin.get("/api/keys")).status_code == 200
+    assert (await admin.patch("/api/users/admin", json=change)).status_code == 200
+    assert (await create(admin)).status_code in (401, 403)

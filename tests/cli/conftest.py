@@ -1,6 +1,7 @@
 """`assent(…)` runs a command in an empty folder of the test's own and gives back what it said."""
 
 import logging
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -33,8 +34,8 @@ def assent(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.chdir(folder)
     for name, value in {"COLUMNS": "200", "NO_COLOR": "1"}.items():
         monkeypatch.setenv(name, value)
-    for name in ("ASSENT_TEST_CHROMIUM", "ASSENT_TEST_POSTGRES"):
-        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith("ASSENT_")]:
+        monkeypatch.delenv(name)
     root = logging.getLogger()
     monkeypatch.setattr(root, "handlers", root.handlers)
     monkeypatch.setattr(root, "level", root.level)

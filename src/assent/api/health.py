@@ -12,6 +12,7 @@ from assent.ports import Store
 def routes(store: Store) -> APIRouter:
     api = APIRouter(tags=["system"])
 
+    @api.head("/ok", include_in_schema=False)
     @api.get("/ok")
     async def ok(check_db: bool = False) -> dict[str, Any]:
         if check_db:

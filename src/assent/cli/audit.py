@@ -120,7 +120,7 @@ def erase(
 def _verify_file(file: Path, anchor: Head | None) -> Verdict:
     if not file.exists():
         raise NotFound(f"there is no file {file}")
-    with file.open(encoding="utf-8") as lines:
+    with file.open(encoding="utf-8", errors="replace") as lines:
         return verify_export(lines, anchor)
 
 

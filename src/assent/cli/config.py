@@ -6,7 +6,6 @@ import platform
 from importlib.metadata import version as installed
 
 import typer
-from sqlalchemy import make_url
 
 from assent.cli import output
 from assent.cli.options import AsJson, Config, Database, loaded
@@ -21,7 +20,7 @@ def config(config: Config = None, database: Database = None, as_json: AsJson = F
     """Print every setting in force and where it comes from."""
     found = loaded(config=config, database=database)
     values = found.settings.model_dump(mode="json")
-    values["database"] = make_url(found.settings.database).render_as_string(hide_password=True)
+    values["database"] = found.settings.database_shown
     rows = [{"setting": name, "value": value, "from": found.origins[name]} for name, value in values.items()]
     if as_json:
         return output.emit(rows)

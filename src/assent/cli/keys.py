@@ -45,7 +45,7 @@ def create(
             caller, kind=kind, name=name, user=user, scopes=scope or (), lifetime=lifetime
         )
 
-    new = run_beside(database, config, tenant, use)
+    new = run_beside(database, config, tenant, use, creates=True)
     if as_json:
         return output.emit({**_row(new.key), "secret": new.secret})
     output.say(new.secret)

@@ -13,6 +13,7 @@ import typer
 from assent import logs
 from assent.app import Services, open_services
 from assent.domain.access import DEFAULT_TENANT, Principal, operator
+from assent.errors import NotFound
 from assent.settings import Loaded, Settings, load
 
 T = TypeVar("T")
@@ -41,10 +42,24 @@ def settings(**options: Any) -> Settings:
 
 
 def run_beside(
-    database: str | None, config: Path | None, tenant: str, use: Callable[[Services, Principal], Awaitable[T]]
+    database: str | None,
+    config: Path | None,
+    tenant: str,
+    use: Callable[[Services, Principal], Awaitable[T]],
+    *,
+    creates: bool = False,
 ) -> T:
-    """Runs one use case on the database itself, as the operator of a tenant. A server may be running meanwhile."""
-    return run_with(settings(database=database, config=config), tenant, use)
+    """Runs one use case on the database itself, as the operator of a tenant. A server may be running meanwhile.
+
+    Where there is no such database yet, only what `creates` something makes one: a mistyped name is not a fresh start.
+    """
+    found = settings(database=database, config=config)
+    file = found.database_file
+    if not creates and file is not None and not file.exists():
+        raise NotFound(
+            f"there is no database {file}", hint="name another with --database, or make it: assent db upgrade"
+        )
+    return run_with(found, tenant, use)
 
 
 def run_with(found: Settings, tenant: str, use: Callable[[Services, Principal], Awaitable[T]]) -> T:

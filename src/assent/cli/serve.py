@@ -7,7 +7,6 @@ import logging
 from contextlib import AsyncExitStack
 
 import typer
-from sqlalchemy import make_url
 
 from assent import secret_key
 from assent.app import Services, create_app, load_project, open_engine, open_services
@@ -109,4 +108,4 @@ def served(found: Settings, graphs: LoadedGraphs) -> str:
 
 
 def shown(found: Settings) -> str:
-    return make_url(found.database).render_as_string(hide_password=True)
+    return found.database_shown

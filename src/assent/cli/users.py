@@ -42,7 +42,7 @@ def create(
     async def use(services: Services, caller: Principal) -> User:
         return await services.users.create(caller, name=name, role=role, email=email)
 
-    user = run_beside(database, config, tenant, use)
+    user = run_beside(database, config, tenant, use, creates=True)
     if as_json:
         return output.emit(_row(user))
     output.say(f"added {user.name} as {user.role}; sign them in with: assent users login-link {user.name}")

@@ -79,6 +79,10 @@ class Access:
         """Whether anyone could authenticate at all: an active user or key exists, in any tenant."""
         return await self._store.read(None, lambda tx: users.any_active(tx) or keys.any_active(tx))
 
+    def forget(self) -> None:
+        """Rights were changed in this process: what it remembers of them is not true any more."""
+        self._recent.clear()
+
     def _remembered(self, hashed: str) -> Principal | None:
         until, principal = self._recent.get(hashed, (0.0, None))
         return principal if time.monotonic() < until else None

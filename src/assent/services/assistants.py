@@ -187,10 +187,11 @@ class Assistants:
     async def finder(self, caller: Principal, name_or_id: str) -> Callable[[Tx], Assistant]:
         """The same for the transaction that starts the run. Where the project's auth has a say it is read before."""
         caller.require_any(*_READ)
-        if self._is_open:
-            return lambda tx: self.resolve_in(tx, name_or_id)
-        found = await self.resolve(caller, name_or_id)
-        return lambda tx: found
+        if not self._is_open:
+            found = await self.resolve(caller, name_or_id)
+            return lambda tx: found
+        await self._own.ensure(caller.tenant)  # or many first runs at once would all write it, and wait for one another
+        return lambda tx: self.resolve_in(tx, name_or_id)
 
     def resolve_in(self, tx: Tx, name_or_id: str) -> Assistant:
         """The same inside a write of another service, where it costs no read of its own."""

@@ -61,7 +61,9 @@ class Audit:
         except AuditBroken as unreadable:
             broken = Break(check.head.seq + 1, f"this row or a later one cannot be read: {unreadable.message}")
             return Verdict(caller.tenant, check.head, [*check.breaks, broken])
-        return Verdict(caller.tenant, check.head, check.finish(stored))
+        strays = await self._store.read(caller.tenant, events.strays)
+        breaks = [Break(seq, "a payload that belongs to no event") for seq in strays]
+        return Verdict(caller.tenant, check.head, [*check.finish(stored), *breaks])
 
     async def export(self, caller: Principal) -> AsyncIterator[str]:
         """The chain as JSON lines, the head last: everything an auditor needs, without the database."""
@@ -77,6 +79,10 @@ class Audit:
     async def erase(self, caller: Principal, subject: str) -> int:
         """Erases the payloads of every event about or by `subject`; the events themselves stay."""
         caller.require(Scope.ADMIN)
+        noun, _, name = subject.partition(":")
+        if not name or noun == "user":
+            hint = "a person is forgotten by name: DELETE /api/users/NAME, or assent erase user:NAME"
+            raise Invalid(f"{subject!r} is nothing that events are about", hint=hint)
         return await self._store.write(caller.tenant, _erase, caller, subject)
 
     async def tenants(self) -> list[str]:

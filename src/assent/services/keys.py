@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -27,8 +27,10 @@ class NewKey:
 
 
 class Keys:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, changed: Callable[[], None] = lambda: None) -> None:
+        """`changed` is told when a key has lost its rights."""
         self._store = store
+        self._changed = changed
 
     async def create(
         self,
@@ -60,7 +62,9 @@ class Keys:
         """Revoking twice is fine and leaves one event. A person whose key is revoked is signed out as well: sessions
         may have been opened with it."""
         caller.require(Scope.ADMIN)
-        return await self._store.write(caller.tenant, _revoke, caller, key_id)
+        revoked = await self._store.write(caller.tenant, _revoke, caller, key_id)
+        self._changed()
+        return revoked
 
 
 def _create(

@@ -72,7 +72,14 @@ class Runs:
         assistant = await self._assistants.finder(caller, request.assistant_id)
         strategy = request.multitask_strategy or self._default_strategy
         visible, request = await self._may.create_run(caller, thread_id, run_id, request, strategy)
-        return lambda tx: start(tx, caller, assistant(tx), request, strategy, thread_id, run_id, visible)
+
+        def started(tx: Tx) -> tuple[Run, Cancelled]:
+            """The thread first: whoever is let in first comes first, and what stands before it may wait for others."""
+            if thread_id is not None:
+                threads.lock(tx, thread_id, values=False)
+            return start(tx, caller, assistant(tx), request, strategy, thread_id, run_id, visible)
+
+        return started
 
     async def get(self, caller: Principal, thread_id: str, run_id: str) -> Run:
         _require_reader(caller)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from assent.domain.access import Principal, Role, Scope
@@ -19,8 +20,10 @@ LINK_LIFETIME = timedelta(minutes=15)
 
 
 class Users:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, changed: Callable[[], None] = lambda: None) -> None:
+        """`changed` is told when a person's rights are different."""
         self._store = store
+        self._changed = changed
 
     async def create(self, caller: Principal, *, name: str, role: Role, email: str | None = None) -> User:
         caller.require(Scope.ADMIN)
@@ -35,7 +38,9 @@ class Users:
     ) -> User:
         """Disabling signs the person out everywhere; their keys stop working at once."""
         caller.require(Scope.ADMIN)
-        return await self._store.write(caller.tenant, _change, caller, name, role, disabled)
+        user = await self._store.write(caller.tenant, _change, caller, name, role, disabled)
+        self._changed()
+        return user
 
     async def login_link(self, caller: Principal, name: str) -> str:
         """A token that signs this person in once, within a quarter of an hour."""
@@ -48,7 +53,9 @@ class Users:
     async def erase(self, caller: Principal, name: str) -> int:
         """Forgets a person: name and mail are gone, and the payloads of their events. Returns how many of those."""
         caller.require(Scope.ADMIN)
-        return await self._store.write(caller.tenant, _erase, caller, name)
+        erased = await self._store.write(caller.tenant, _erase, caller, name)
+        self._changed()
+        return erased
 
 
 def _create(tx: Tx, caller: Principal, name: str, role: Role, email: str | None) -> User:

@@ -36,6 +36,13 @@ _ENTRIES = (
     .where(events.c.tenant_id == TENANT)
 )
 _FROM = _ENTRIES.where(events.c.seq > bindparam("after")).order_by(events.c.seq).limit(bindparam("limit"))
+_STRAYS = (
+    select(event_payloads.c.seq)
+    .outerjoin(events, (events.c.tenant_id == event_payloads.c.tenant_id) & (events.c.seq == event_payloads.c.seq))
+    .where(event_payloads.c.tenant_id == TENANT, events.c.seq.is_(None))
+    .order_by(event_payloads.c.seq)
+    .limit(100)
+)
 _TENANTS = union(select(event_heads.c.tenant_id), select(events.c.tenant_id)).order_by("tenant_id")
 _DELETE_PAYLOAD = delete(event_payloads).where(
     event_payloads.c.tenant_id == TENANT, event_payloads.c.seq == bindparam("gone")
@@ -62,6 +69,11 @@ def head(tx: Tx) -> Head | None:
     if row is not None:
         _require_types(row, {"seq": int, "hash": str})
     return row and Head(row.seq, row.hash)
+
+
+def strays(tx: Tx) -> list[int]:
+    """Payloads that belong to no event. One with the next number would stop every write that tells of itself."""
+    return [row.seq for row in tx.all(_STRAYS)]
 
 
 def entries(tx: Tx, *, after: int, limit: int) -> list[Entry]:

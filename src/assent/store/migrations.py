@@ -59,7 +59,8 @@ def _connection(url: str) -> Iterator[Connection]:
     if target.get_backend_name() == "postgresql":
         target = target.set(drivername="postgresql+psycopg")
     elif target.database not in (None, "", ":memory:"):
-        Path(target.database).parent.mkdir(parents=True, exist_ok=True)
+        Path(target.database).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        Path(target.database).touch(mode=0o600)  # whoever can read it is its operator
     engine = create_engine(target, poolclass=NullPool, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         yield connection

@@ -213,18 +213,20 @@ class SqliteStore:
                 loop.call_soon_threadsafe(self._settle, list(jobs))
 
     def _settle(self, jobs: list[_Job]) -> None:
-        """What was committed is handed over whether or not its caller still waits."""
+        """What was committed is handed over whether or not its caller still waits; but the caller comes first: who
+        started a run can follow it before it runs, and a run's end is told before the next one says anything."""
         for job in jobs:
-            if self.queue is not None and job.handovers and job.error is None:
-                self.queue.take(job.handovers)
-            for bell in job.bells & self.bells.keys() if job.error is None else ():
-                self.bells[bell]()
             if job.future.done():
                 continue
             if job.error is None:
                 job.future.set_result(job.result)
             else:
                 job.future.set_exception(job.error)
+        for job in jobs:
+            if self.queue is not None and job.handovers and job.error is None:
+                self.queue.take(job.handovers)
+            for bell in job.bells & self.bells.keys() if job.error is None else ():
+                self.bells[bell]()
 
     def _clock(self, connection: Connection) -> datetime:
         """SQLite is part of this process, so its clock is this machine's."""
@@ -254,6 +256,7 @@ class SqliteStore:
         return connection
 
     def _copy(self, target: Path) -> None:
+        target.touch(mode=0o600)
         with closing(sqlite3.connect(str(self._file))) as source, closing(sqlite3.connect(target)) as copy:
             source.backup(copy)
 

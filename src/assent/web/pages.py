@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
-from sqlalchemy import make_url
 
 from assent.dialects import recognise
 from assent.domain.access import Principal, Scope
@@ -89,4 +88,4 @@ def _local(target: str) -> str:
 
 
 def _shown(settings: Settings) -> str:
-    return make_url(settings.database).render_as_string(hide_password=True)
+    return settings.database_shown

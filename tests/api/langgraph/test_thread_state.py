@@ -337,6 +337,7 @@ class Taken:
     """A queue that only remembers what it was given."""
 
     active = 0
+    places = None
 
     async def open(self) -> None: ...
 

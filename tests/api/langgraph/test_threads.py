@@ -403,6 +403,7 @@ class Stopped:
     """A queue that only remembers which runs it was told to stop."""
 
     active = 0
+    places = None
 
     async def open(self) -> None: ...
 

@@ -80,7 +80,7 @@ class EmbeddedQueue:
     async def cancel(self, tenant: str, run_id: str) -> None:
         if task := self._tasks.pop(run_id, None):
             self._cancelled.add(task)  # the run itself can be taken again: it may have been given back unbegun
-            task.cancel()
+            asyncio.get_running_loop().call_soon(task.cancel)  # after its first step: a run that was begun is seen to
 
     @property
     def active(self) -> int:

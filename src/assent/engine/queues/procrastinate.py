@@ -36,6 +36,8 @@ _EXECUTED_BY = "SELECT id FROM procrastinate_jobs WHERE status = 'doing' AND arg
 
 
 class ProcrastinateQueue:
+    places = None  # whichever worker takes a run begins it
+
     def __init__(
         self,
         store: Store,

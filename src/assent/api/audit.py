@@ -53,7 +53,9 @@ class VerdictView(BaseModel):
 
 
 class Erasure(Body):
-    subject: str = Field(min_length=1, max_length=200, description="e.g. key:<id>, item:<id>, reviewer:<id>")
+    subject: str = Field(
+        pattern=r"^[^:\s]+:\S+$", max_length=200, description="e.g. key:<id>, item:<id>, reviewer:<id>"
+    )
 
 
 class Erased(BaseModel):

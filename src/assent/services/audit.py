@@ -79,8 +79,7 @@ class Audit:
     async def erase(self, caller: Principal, subject: str) -> int:
         """Erases the payloads of every event about or by `subject`; the events themselves stay."""
         caller.require(Scope.ADMIN)
-        noun, _, name = subject.partition(":")
-        if not name or noun == "user":
+        if subject.startswith("user:"):
             hint = "a person is forgotten by name: DELETE /api/users/NAME, or assent erase user:NAME"
             raise Invalid(f"{subject!r} is nothing that events are about", hint=hint)
         return await self._store.write(caller.tenant, _erase, caller, subject)

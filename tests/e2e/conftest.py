@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -21,8 +22,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 @pytest.fixture
 async def client(server: ServerProcess) -> AsyncIterator[LangGraphClient]:
-    async with get_client(url=server.url) as made:
-        yield made
+    made = get_client(url=server.url)
+    yield made
+    async with asyncio.timeout(10):  # a test must not hang in its teardown, where no time-out reaches it
+        await made.aclose()
 
 
 @pytest.fixture

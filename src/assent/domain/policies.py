@@ -1,0 +1,401 @@
+"""Policies: rules as data that say what happens with a tool call that an agent wants to make.
+
+The first rule that matches a call decides: run freely, ask a person, never, or ask without obligation. What goes wrong
+never lets a call run: a condition that fails does not match where the rule would let the call through, and does match
+where the rule would stop it. A policy is read from TOML or JSON, all of its problems at once, and written in one
+canonical JSON form that is stored, hashed and kept with every item that was made under it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from assent.domain import canonical, conditions, durations
+from assent.domain.access import Role
+from assent.domain.canonical import Json
+from assent.domain.conditions import ConditionFailed, InvalidCondition, Variables
+from assent.domain.questions import Problem, Verb
+
+PENDING_TTL = timedelta(days=7)
+EXECUTION_TTL = timedelta(minutes=15)
+LONGEST_EXECUTION_TTL = timedelta(days=1)
+MAX_RULES = 500
+
+
+class Effect(StrEnum):
+    """`advise` asks as well, but whoever may start runs may answer: the item is listed and audited, not guarded."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    NEVER = "never"
+    ADVISE = "advise"
+
+
+class Risk(StrEnum):
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+
+class AfterDeadline(StrEnum):
+    """Nothing in here approves: silence never does."""
+
+    EXPIRE = "expire"
+    ESCALATE = "escalate"
+
+
+class InvalidPolicy(ValueError):
+    """The policy cannot be used; every problem names its rule and field."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(f"{p.path}: {p.message}" if p.path else p.message for p in self.problems))
+
+
+def _check_glob(pattern: str) -> str:
+    if "[" in re.sub(r"\[!?[^\]]+\]", "", pattern):
+        raise ValueError("has a [ without its ]")
+    return pattern
+
+
+def _check_condition(text: str) -> str:
+    conditions.compile(text)
+    return text
+
+
+def _read_duration(value: object) -> timedelta:
+    if not isinstance(value, str):
+        raise ValueError('must be a text such as "15m", "2h" or "7d"')
+    return durations.parse(value)
+
+
+def _check_secret_path(path: str) -> str:
+    if not all(step and step == step.strip() for step in path.split(".")):
+        raise ValueError("must be a path into the arguments, such as password or card.number")
+    return path
+
+
+def _check_execution_ttl(duration: timedelta) -> timedelta:
+    if duration > LONGEST_EXECUTION_TTL:
+        raise ValueError(f"must be at most {durations.text(LONGEST_EXECUTION_TTL)}: approvals are short-lived")
+    return duration
+
+
+_Name = Annotated[str, Field(min_length=1, max_length=200)]
+_Glob = Annotated[_Name, AfterValidator(_check_glob)]
+_When = Annotated[str, AfterValidator(_check_condition)]
+_SecretPath = Annotated[_Name, AfterValidator(_check_secret_path)]
+_Duration = Annotated[timedelta, BeforeValidator(_read_duration), PlainSerializer(durations.text)]
+
+
+@dataclass(frozen=True, slots=True)
+class Deciders:
+    """Any of these may decide; people by id or name. With nobody named, whoever has the right to decide."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    roles: tuple[Role, ...] = ()
+    people: tuple[_Name, ...] = ()
+    groups: tuple[_Name, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.roles or self.people or self.groups)
+
+    def include(self, person: Decider) -> bool:
+        named = person.id in self.people or person.name in self.people
+        return named or person.role in self.roles or not person.groups.isdisjoint(self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When what happens to an item that nobody decides, counted from its creation. None: it does not happen."""
+
+    remind: timedelta | None
+    escalate: timedelta | None
+    expire: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    name: _Name
+    then: Effect
+    tool: _Glob = "*"
+    graph: _Glob = "*"
+    agent: _Glob = "*"
+    tenant: _Glob = "*"
+    when: _When | None = None
+    by: Deciders = Deciders()
+    approvals: Annotated[int, Field(ge=1, le=10)] = 1
+    separate_duties: bool = False
+    risk: Risk | None = None
+    deadline: _Duration | None = None
+    remind_after: _Duration | None = None
+    after_deadline: AfterDeadline = AfterDeadline.EXPIRE
+    escalate_to: Deciders = Deciders()
+    escalation_period: _Duration | None = None
+    verbs: Annotated[tuple[Verb, ...], Field(min_length=1)] | None = None
+    pending_ttl: _Duration | None = None
+    execution_ttl: Annotated[_Duration, AfterValidator(_check_execution_ttl)] = EXECUTION_TTL
+    mask: tuple[_SecretPath, ...] = ()
+
+    def __post_init__(self) -> None:
+        problems = "; ".join(self._contradictions())
+        if problems:
+            raise ValueError(problems)
+
+    @property
+    def schedule(self) -> Schedule:
+        """An item of `ask` always ends: by its deadline, or after a week. An advisory one may wait for ever."""
+        wait = self.deadline or self.pending_ttl or (PENDING_TTL if self.then is Effect.ASK else None)
+        if self.deadline and self.after_deadline is AfterDeadline.ESCALATE:
+            return Schedule(self.remind_after, self.deadline, self.deadline + (self.escalation_period or self.deadline))
+        return Schedule(self.remind_after, None, wait)
+
+    def fits(self, call: Call) -> bool:
+        """Whether the names match; the condition is another matter."""
+        pairs = (call.tool, self.tool), (call.graph, self.graph), (call.agent, self.agent), (call.tenant, self.tenant)
+        return all(fnmatchcase(name, pattern) for name, pattern in pairs)
+
+    def _contradictions(self) -> Iterable[str]:
+        escalates = self.after_deadline is AfterDeadline.ESCALATE
+        if escalates and not (self.deadline and self.escalate_to):
+            yield "after_deadline = escalate needs a deadline and escalate_to"
+        if not escalates and (self.escalate_to or self.escalation_period):
+            yield "escalate_to and escalation_period need after_deadline = escalate"
+        if self.deadline and self.pending_ttl:
+            yield "deadline and pending_ttl exclude each other"
+        if self.remind_after and self.remind_after >= (self.schedule.expire or PENDING_TTL):
+            yield "remind_after must be before the end"
+
+
+def _check_default(rule: Rule) -> Rule:
+    if rule.when or not rule.tool == rule.graph == rule.agent == rule.tenant == "*":
+        raise ValueError("holds for whatever no rule names, so it cannot have tool, graph, agent, tenant or when")
+    return rule
+
+
+def _default(effect: Effect) -> Rule:
+    return Rule("default", effect)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rules in order, and what holds for whatever none of them names."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    rules: Annotated[tuple[Rule, ...], Field(max_length=MAX_RULES)] = ()
+    default: Annotated[Rule, AfterValidator(_check_default)] = field(default_factory=lambda: _default(Effect.ASK))
+
+
+ASK_ALL = Policy()
+ADVISE_ALL = Policy(default=_default(Effect.ADVISE))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call that an agent wants to make."""
+
+    tool: str
+    args: Json
+    graph: str
+    agent: str
+    tenant: str
+
+    def variables(self) -> Variables:
+        return conditions.variables(self.args, tool=self.tool, graph=self.graph, agent=self.agent, tenant=self.tenant)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The rule that decides, and what went wrong on the way to it."""
+
+    rule: Rule
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def effect(self) -> Effect:
+        return self.rule.then
+
+
+def judge(policy: Policy, call: Call) -> Judgement:
+    given = call.variables()
+    problems: list[Problem] = []
+    for index, rule in enumerate(policy.rules):
+        if rule.fits(call) and _applies(rule, given, canonical.where(["rules", index, "when"]), problems):
+            return Judgement(rule, tuple(problems))
+    return Judgement(policy.default, tuple(problems))
+
+
+def _applies(rule: Rule, given: Variables, path: str, problems: list[Problem]) -> bool:
+    """Fails closed: a condition without an answer never lets a call through, and never lets one slip past."""
+    try:
+        return _holds(rule.when, given)
+    except (InvalidCondition, ConditionFailed) as error:
+        problems.append(Problem(path, str(error)))
+        return rule.then in (Effect.ASK, Effect.NEVER)
+
+
+def _holds(when: str | None, given: Variables) -> bool:
+    return when is None or conditions.compile(when).holds(given)
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """A person who has the right to decide, and wants to use it here."""
+
+    id: str
+    name: str
+    role: Role
+    groups: frozenset[str] = frozenset()
+
+    @property
+    def actor(self) -> str:
+        return f"reviewer:{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why somebody may not decide: the error code of the answer, and the reason in words."""
+
+    code: str
+    reason: str
+
+
+def may_decide(
+    rule: Rule, person: Decider, *, started_by: str, edited_by: str | None = None, escalated: bool = False
+) -> Refusal | None:
+    """None if this person may decide under the rule. `started_by` and `edited_by` are actors (`reviewer:<id>`); they
+    count only where duties are separate. Once an item is escalated, those it was escalated to may decide as well."""
+    asked = not rule.by or rule.by.include(person) or (escalated and rule.escalate_to.include(person))
+    if not asked:
+        return Refusal("not_allowed", f"the rule {rule.name!r} lets others decide this")
+    if rule.separate_duties and person.actor == started_by:
+        return Refusal("self_approval", f"the rule {rule.name!r} asks somebody other than who started the run")
+    if rule.separate_duties and person.actor == edited_by:
+        return Refusal("self_approval", f"the rule {rule.name!r} asks somebody other than who edited it")
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class StandingApproval:
+    """*Always allow this*: a person's word for calls to come, until it expires, is used up or taken back.
+
+    The tool is meant exactly; `args_hash` is `canonical.digest` of the only arguments that are meant, if given.
+    """
+
+    id: str
+    tool: str
+    expires_at: datetime
+    graph: str | None = None
+    condition: str | None = None
+    args_hash: str | None = None
+    uses_left: int | None = None
+    revoked_at: datetime | None = None
+
+    def usable(self, now: datetime) -> bool:
+        return self.revoked_at is None and now < self.expires_at and (self.uses_left is None or self.uses_left > 0)
+
+
+def covers(standing: StandingApproval, call: Call, now: datetime) -> bool:
+    """Whether the word was given for this call. What cannot be said for certain is not covered."""
+    named = standing.tool == call.tool and standing.graph in (None, call.graph)
+    if not (named and standing.usable(now)):
+        return False
+    try:
+        same = standing.args_hash is None or standing.args_hash == canonical.digest(call.args)
+        return same and _holds(standing.condition, call.variables())
+    except (canonical.NotJson, InvalidCondition, ConditionFailed):
+        return False
+
+
+def lifted_by(
+    judgement: Judgement, call: Call, standing: Iterable[StandingApproval], now: datetime
+) -> StandingApproval | None:
+    """The standing approval in whose name the call runs. It answers a plain `ask`; `never` stays never, and a policy
+    that failed on this call asks a person."""
+    if judgement.effect is not Effect.ASK or judgement.problems:
+        return None
+    return next((approval for approval in standing if covers(approval, call, now)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A call of the past that another policy would have treated differently."""
+
+    call: Call
+    before: Effect
+    after: Judgement
+
+
+def replay(policy: Policy, past: Iterable[tuple[Call, Effect]]) -> list[Difference]:
+    judged = ((call, before, judge(policy, call)) for call, before in past)
+    return [Difference(call, before, after) for call, before, after in judged if after.effect is not before]
+
+
+def parse(source: str) -> Policy:
+    """The policy in a TOML text."""
+    try:
+        return from_json(tomllib.loads(source))
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidPolicy([Problem("", f"not TOML: {error}")]) from None
+
+
+def from_json(document: Json) -> Policy:
+    try:
+        return _adapter().validate_json(canonical.text(_spelled_out(document)), strict=True)
+    except canonical.NotJson as error:
+        raise InvalidPolicy([Problem(error.path, error.reason)]) from None
+    except ValidationError as error:
+        raise InvalidPolicy(map(_problem, error.errors(include_url=False))) from None
+
+
+def _spelled_out(document: Json) -> Json:
+    """The word alone is enough: `default = "ask"`."""
+    default = document.get("default") if isinstance(document, dict) else None
+    return document | {"default": {"name": "default", "then": default}} if isinstance(default, str) else document
+
+
+def to_json(policy: Policy) -> dict[str, Json]:
+    """Every field, also those left out: a default that changes one day does not change what was in force."""
+    written: dict[str, Json] = _adapter().dump_python(policy, mode="json")
+    return written
+
+
+def digest(policy: Policy) -> str:
+    return canonical.digest(to_json(policy))
+
+
+@cache
+def _adapter() -> TypeAdapter[Policy]:
+    return TypeAdapter(Policy)
+
+
+def _problem(error: ErrorDetails) -> Problem:
+    raised: Any = error.get("ctx", {}).get("error")
+    message = _MESSAGES.get(error["type"], error["msg"].replace("Input should", "must"))
+    return Problem(canonical.where(error["loc"]), str(raised) if isinstance(raised, Exception) else message)
+
+
+_MESSAGES = {
+    "dataclass_type": "must be a table",
+    "missing": "is missing",
+    "string_too_short": "must not be empty",
+    "too_short": "must not be empty",
+    "tuple_type": "must be a list",
+    "unexpected_keyword_argument": "is not a field that exists",
+}

@@ -18,7 +18,7 @@ from assent.store import migrations
 from assent.store.sqlite import SqliteStore
 from assent.store.tables import users
 from assent.store.transaction import Tx
-from bench.rows import Row, ratio_at_least
+from bench.rows import Row, ratio_at_least, reported
 
 WRITERS = 64
 WRITES = 3200
@@ -33,7 +33,7 @@ def run() -> list[Row]:
     plain, alone = _by_turns(_latency_of_a_plain_connection, _latency_of_the_store)
     return [
         ratio_at_least(f"store: durable writes, {WRITERS} writers", group, "writes/s", peer=floor, target=2),
-        Row("store: one write alone, p50", alone * 1e3, "ms", "reported", True, plain * 1e3),
+        reported("store: one write alone, p50", alone * 1e3, "ms", peer=plain * 1e3),
     ]
 
 

@@ -35,3 +35,8 @@ def ratio_at_least(name: str, value: float, unit: str, *, peer: float, target: f
 
 def ratio_at_most(name: str, value: float, unit: str, *, peer: float, target: float) -> Row:
     return Row(name, value, unit, f"≤ {target:g} ×", value <= target * peer, peer)
+
+
+def reported(name: str, value: float, unit: str, *, peer: float | None = None) -> Row:
+    """For the reader to judge."""
+    return Row(name, value, unit, "reported", True, peer)

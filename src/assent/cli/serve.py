@@ -10,7 +10,7 @@ import typer
 
 from assent import secret_key
 from assent.app import Services, create_app, load_project, open_engine, open_services
-from assent.cli import output
+from assent.cli import collector, output
 from assent.cli.options import Config, Database, Host, Port, address, settings
 from assent.demo import examples
 from assent.engine.loader import LoadedGraphs
@@ -47,6 +47,7 @@ def serve(config: Config = None, host: Host = None, port: Port = None, database:
 def _start(found: Settings) -> None:
     import uvloop
 
+    collector.starting()
     graphs = load_project(found)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(found, graphs))
@@ -68,7 +69,9 @@ async def _serve(found: Settings, graphs: LoadedGraphs) -> None:
             await examples.prepare(engine.threads, engine.runs)
         pruning = asyncio.create_task(_prune_hourly(services))
         _announce(found, graphs, listener.getsockname()[1], welcome)
-        await server.make(create_app(services, engine, found), found).serve(sockets=[listener])
+        app = create_app(services, engine, found)
+        collector.started()
+        await server.make(app, found).serve(sockets=[listener])
         pruning.cancel()
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import make_url
 
 from assent import secret_key
 from assent.app import load_project, open_engine, open_services
-from assent.cli import output
+from assent.cli import collector, output
 from assent.cli.options import Config, Database, settings
 from assent.cli.serve import served, shown
 from assent.engine.loader import LoadedGraphs
@@ -31,6 +31,7 @@ def worker(config: Config = None, database: Database = None) -> None:
         raise ConfigError(
             "a worker needs Postgres: on SQLite the server executes runs itself", hint="--database postgresql://…"
         )
+    collector.starting()
     graphs = load_project(found)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_work(found, graphs))
@@ -45,5 +46,6 @@ async def _work(found: Settings, graphs: LoadedGraphs) -> None:
     async with open_services(found) as services, open_engine(services.store, graphs, found):
         lines = {"serving": served(found, graphs), "data": shown(found), "at once": str(found.run_concurrency)}
         output.say("\nAssent worker\n" + "\n".join(f"  {name:<13}{value}" for name, value in lines.items()) + "\n")
+        collector.started()
         await stopped.wait()
         output.say("stopping: runs under way may end, the rest goes to other workers")

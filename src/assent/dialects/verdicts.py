@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from assent.domain import canonical, schemas
+from assent.domain import canonical
 from assent.domain.questions import Action, InvalidDecision, Problem, Question, Verb, Verdict
 
 
@@ -183,6 +183,8 @@ def _args_faults(args: canonical.Json, schema: canonical.Json, path: str, *, any
         return
     yield from unstorable(args, path)
     if schema is not None:
+        from assent.domain import schemas  # slow to import, and many agents have none
+
         yield from schemas.problems(schema, args, path)
 
 

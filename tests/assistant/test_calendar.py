@@ -1,0 +1,353 @@
+"""The calendar's and the map's tools, called by a real MCP client in either era of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastmcp import Client, FastMCP
+from fastmcp.client.elicitation import ElicitResult
+
+from assent.assistant.calendar import places
+from assent.assistant.calendar.database import Database
+from tests.assistant.calendars import ERAS, LEGACY, MODERN, Asked, calendar, call, refused
+
+DAY = "2026-11-17"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> FastMCP:
+    return calendar(tmp_path)
+
+
+async def create(server: FastMCP, start: str, name: str, **more: Any) -> Any:
+    return await call(server, "create_event", start=start, name=name, **more)
+
+
+async def listed(server: FastMCP, start_time: str = DAY, **more: Any) -> list[Any]:
+    found: list[Any] = (await call(server, "list_events", start_time=start_time, **more))["events"]
+    return found
+
+
+async def names(server: FastMCP, start_time: str = DAY, **more: Any) -> list[str]:
+    return [event["name"] for event in await listed(server, start_time, **more)]
+
+
+class TestWhatIsOffered:
+    @pytest.mark.parametrize("era", ERAS)
+    async def test_the_tools_and_what_they_say_about_themselves(self, server: FastMCP, era: Any) -> None:
+        async with Client(server, mode=era) as client:
+            tools = {tool.name: tool for tool in await client.list_tools()}
+        said = {
+            name: (tool.annotations.read_only_hint, tool.annotations.destructive_hint)
+            for name, tool in tools.items()
+            if tool.annotations
+        }
+        assert said == {
+            "list_calendars": (True, None),
+            "list_events": (True, None),
+            "create_event": (False, False),
+            "update_event": (False, True),
+            "book_room": (False, False),
+            "search_places": (True, None),
+            "get_directions": (True, None),
+        }
+        assert all(tool.description for tool in tools.values())
+
+    async def test_the_signatures_of_the_contract(self, server: FastMCP) -> None:
+        async with Client(server) as client:
+            schemas = {tool.name: tool.input_schema for tool in await client.list_tools()}
+        assert schemas["list_calendars"]["properties"] == {}
+        assert schemas["list_events"]["required"] == ["start_time"]
+        assert schemas["create_event"]["required"] == ["start", "name"]
+        assert schemas["update_event"]["required"] == ["calendar_id", "event_id"]
+        assert schemas["create_event"]["properties"]["duration_minutes"]["default"] == 30
+        assert schemas["list_events"]["properties"]["duration_days"]["default"] == 7
+        assert schemas["list_events"]["properties"]["calendar_id"]["default"] == "primary"
+
+    async def test_calendars(self, server: FastMCP) -> None:
+        found = (await call(server, "list_calendars"))["calendars"]
+        assert [(one["calendar_id"], one["primary"]) for one in found] == [("primary", True), ("work", False)]
+        assert all(set(one) == {"name", "description", "calendar_id", "primary"} for one in found)
+
+
+class TestEvents:
+    async def test_what_is_created_is_listed(self, server: FastMCP) -> None:
+        made = await create(server, f"{DAY}T15:00:00+01:00", "Standup", location="Cedar", description="daily")
+        assert made["id"] == made["event_id"] == made["event_details"]["event_id"]
+        assert await listed(server) == [
+            {
+                "event_id": made["event_id"],
+                "name": "Standup",
+                "start": f"{DAY}T15:00:00+01:00",
+                "end": f"{DAY}T15:30:00+01:00",
+                "location": "Cedar",
+                "description": "daily",
+            }
+        ]
+
+    async def test_order_is_by_time_whatever_the_offset(self, server: FastMCP) -> None:
+        await create(server, f"{DAY}T12:00:00", "noon")
+        await create(server, f"{DAY}T12:30:00+02:00", "half past ten")
+        await create(server, f"{DAY}T06:00:00-05:00", "eleven")
+        assert await names(server) == ["half past ten", "eleven", "noon"]
+
+    async def test_the_window_holds_what_takes_place_in_it(self, server: FastMCP) -> None:
+        for start, name in (("16T23:45", "reaches in"), ("17T00:00", "first"), ("18T00:00", "next day")):
+            await create(server, f"2026-11-{start}", name)
+        await create(server, "2026-11-16T23:00", "ends before", duration_minutes=60)
+        assert await names(server, duration_days=1) == ["reaches in", "first"]
+        assert await names(server, f"{DAY}T00:15:00", duration_days=1) == ["first", "next day"]
+
+    async def test_calendars_are_apart(self, server: FastMCP) -> None:
+        await create(server, f"{DAY}T09:00", "mine")
+        await create(server, f"{DAY}T09:00", "theirs", calendar_id="work")
+        assert await names(server) == ["mine"]
+        assert await names(server, calendar_id="work") == ["theirs"]
+
+    async def test_what_is_left_out_of_an_update_stays(self, server: FastMCP) -> None:
+        made = await create(server, f"{DAY}T09:00", "Dentist", duration_minutes=45, location="8 Garden Row")
+        named = {"calendar_id": "primary", "event_id": made["event_id"]}
+        moved = await call(server, "update_event", **named, start=f"{DAY}T10:00")
+        assert moved["event_id"] == moved["id"] == made["event_id"]
+        assert moved["event_details"] == made["event_details"] | {
+            "start": f"{DAY}T10:00:00+00:00",
+            "end": f"{DAY}T10:45:00+00:00",
+        }
+        longer = await call(
+            server, "update_event", **named, duration_minutes=60, description="bring the card", name=None
+        )
+        assert longer["event_details"] == moved["event_details"] | {
+            "end": f"{DAY}T11:00:00+00:00",
+            "description": "bring the card",
+        }
+        assert await listed(server) == [longer["event_details"]]
+
+    async def test_events_outlive_the_server(self, tmp_path: Path, server: FastMCP) -> None:
+        made = await create(server, f"{DAY}T09:00", "Standup")
+        assert await listed(calendar(tmp_path)) == [made["event_details"]]
+
+    async def test_a_hundred_at_once_are_a_hundred(self, server: FastMCP) -> None:
+        async with Client(server) as client:
+            start = {"start": f"{DAY}T09:00"}
+            await asyncio.gather(*(client.call_tool("create_event", {**start, "name": str(n)}) for n in range(100)))
+        assert sorted(await names(server), key=int) == [str(n) for n in range(100)]
+
+    def test_several_may_open_a_new_file_at_once(self, tmp_path: Path) -> None:
+        with ThreadPoolExecutor(8) as pool:
+            for number in range(10):
+                list(pool.map(Database, [tmp_path / f"{number}.db"] * 8))
+
+
+class TestMistakes:
+    """Tool errors that name the field: results, which a model can read and act on."""
+
+    @pytest.mark.parametrize("era", ERAS)
+    @pytest.mark.parametrize(
+        ("tool", "arguments", "field"),
+        [
+            ("create_event", {"start": "tomorrow"}, "start"),
+            ("create_event", {"start": "2026-02-30T09:00"}, "start"),
+            ("create_event", {"start": DAY}, "start"),
+            ("create_event", {"start": ""}, "start"),
+            ("create_event", {"start": 5}, "start"),
+            ("create_event", {"start": None}, "start"),
+            ("create_event", {"name": "  "}, "name"),
+            ("create_event", {"duration_minutes": 0}, "duration_minutes"),
+            ("create_event", {"duration_minutes": -30}, "duration_minutes"),
+            ("create_event", {"duration_minutes": 1.5}, "duration_minutes"),
+            ("create_event", {"start": "9999-12-31T23:59", "duration_minutes": 30}, "duration_minutes"),
+            ("create_event", {"calendar_id": "nobody's"}, "calendar_id"),
+            ("create_event", {"idempotency_key": ""}, "idempotency_key"),
+            ("list_events", {"start_time": "soon"}, "start_time"),
+            ("list_events", {"duration_days": 0}, "duration_days"),
+            ("list_events", {"start_time": "9999-12-31"}, "duration_days"),
+            ("list_events", {"calendar_id": ""}, "calendar_id"),
+            ("update_event", {"event_id": "none"}, "event_id"),
+            ("update_event", {"calendar_id": "nobody's"}, "calendar_id"),
+            ("update_event", {"start": "at 4pm"}, "start"),
+            ("update_event", {"duration_minutes": 0}, "duration_minutes"),
+            ("search_places", {"query": " "}, "query"),
+            ("search_places", {"near": "Atlantis"}, "near"),
+            ("get_directions", {"origin": "Atlantis"}, "origin"),
+            ("get_directions", {"destination": "Hotel"}, "destination"),
+            ("get_directions", {"mode": "flying"}, "mode"),
+            ("book_room", {"start": "noon"}, "start"),
+            ("book_room", {"people": 41}, "people"),
+        ],
+    )
+    async def test_the_field_is_named(
+        self, server: FastMCP, era: str, tool: str, arguments: dict[str, Any], field: str
+    ) -> None:
+        right: dict[str, dict[str, Any]] = {
+            "create_event": {"start": f"{DAY}T09:00", "name": "Standup"},
+            "list_events": {"start_time": DAY},
+            "update_event": {"calendar_id": "primary", "event_id": "some"},
+            "search_places": {"query": "cafe"},
+            "get_directions": {"origin": "library", "destination": "Sorrel"},
+            "book_room": {"start": f"{DAY}T09:00", "people": 2},
+        }
+        message = await refused(server, tool, era=era, **(right[tool] | arguments))
+        assert message.startswith(f"{field}: ")
+        assert "pydantic" not in message
+        assert not await names(server)
+
+    async def test_a_missing_argument_is_named(self, server: FastMCP) -> None:
+        assert "name: " in await refused(server, "create_event", start=f"{DAY}T09:00")
+
+    async def test_an_event_is_not_found_in_another_calendar(self, server: FastMCP) -> None:
+        made = await create(server, f"{DAY}T09:00", "Standup")
+        message = await refused(server, "update_event", calendar_id="work", event_id=made["event_id"], name="x")
+        assert message.startswith("event_id: ")
+        assert await names(server) == ["Standup"]
+
+    async def test_an_unknown_tool_is_a_tool_error(self, server: FastMCP) -> None:
+        assert "no_such_tool" in await refused(server, "no_such_tool")
+
+
+class TestIdempotencyKey:
+    """A call that is sent again, because its answer was lost, does nothing again."""
+
+    async def test_without_a_key_two_calls_are_two_events(self, server: FastMCP) -> None:
+        await create(server, f"{DAY}T09:00", "Standup")
+        await create(server, f"{DAY}T09:00", "Standup")
+        assert await names(server) == ["Standup", "Standup"]
+
+    async def test_one_event_also_across_a_restart(self, server: FastMCP, tmp_path: Path) -> None:
+        first = await create(server, f"{DAY}T09:00", "Standup", idempotency_key="call-1")
+        assert await create(calendar(tmp_path), f"{DAY}T09:00", "Standup", idempotency_key="call-1") == first
+        assert await names(server) == ["Standup"]
+
+    async def test_one_event_of_twenty_calls_at_once(self, server: FastMCP) -> None:
+        arguments = {"start": f"{DAY}T09:00", "name": "Standup", "idempotency_key": "call-1"}
+        async with Client(server) as client:
+            made = await asyncio.gather(*(client.call_tool("create_event", arguments) for _ in range(20)))
+        assert len({str(one.structured_content) for one in made}) == 1
+        assert await names(server) == ["Standup"]
+
+    async def test_an_update_is_not_repeated_over_a_later_one(self, server: FastMCP) -> None:
+        made = await create(server, f"{DAY}T09:00", "Standup")
+        named = {"calendar_id": "primary", "event_id": made["event_id"]}
+        first = await call(server, "update_event", **named, name="First", idempotency_key="call-2")
+        await call(server, "update_event", **named, name="Second")
+        assert await call(server, "update_event", **named, name="First", idempotency_key="call-2") == first
+        assert await names(server) == ["Second"]
+
+    async def test_a_key_is_for_one_request(self, server: FastMCP) -> None:
+        await create(server, f"{DAY}T09:00", "Standup", idempotency_key="call-1")
+        other = {"start": f"{DAY}T10:00", "name": "Standup", "idempotency_key": "call-1"}
+        assert (await refused(server, "create_event", **other)).startswith("idempotency_key: ")
+        assert await names(server) == ["Standup"]
+
+    async def test_a_call_that_failed_may_be_tried_again_with_its_key(self, server: FastMCP) -> None:
+        wrong = {"start": f"{DAY}T10:00", "name": "x", "calendar_id": "wrk", "idempotency_key": "call-1"}
+        await refused(server, "create_event", **wrong)
+        await call(server, "create_event", **(wrong | {"calendar_id": "work"}))
+        assert await names(server, calendar_id="work") == ["x"]
+
+
+class TestForm:
+    @pytest.mark.parametrize("era", ERAS)
+    async def test_the_person_is_asked_and_a_room_is_booked(self, server: FastMCP, era: str) -> None:
+        person = Asked({"people": 5, "equipment": "screen"})
+        booked = await call(server, "book_room", era=era, person=person, start=f"{DAY}T10:00", name="Review")
+        assert booked["event_details"]["location"] == "Birch, Marenby Town Hall"
+        assert booked["event_details"]["end"] == f"{DAY}T11:00:00+00:00"
+        assert await listed(server) == [booked["event_details"]]
+        (question,) = person.questions
+        assert question.mode == "form"
+        schema = question.requested_schema
+        assert schema["type"] == "object"
+        assert schema["required"] == ["people"]
+        assert schema["properties"]["people"]["maximum"] == 40
+        assert schema["properties"]["equipment"]["enum"] == ["none", "whiteboard", "screen", "video"]
+
+    @pytest.mark.parametrize("era", ERAS)
+    @pytest.mark.parametrize("action", ["decline", "cancel"])
+    async def test_no_is_no(self, server: FastMCP, era: str, action: Any) -> None:
+        person = Asked(ElicitResult(action=action))
+        assert action in await refused(server, "book_room", era=era, person=person, start=f"{DAY}T10:00")
+        assert not await names(server)
+
+    @pytest.mark.parametrize("era", ERAS)
+    @pytest.mark.parametrize(
+        ("answer", "field"),
+        [({"people": 0}, "people"), ({}, "people"), ({"people": 2, "equipment": "sauna"}, "equipment")],
+    )
+    async def test_an_answer_that_the_form_does_not_allow_books_nothing(
+        self, server: FastMCP, era: str, answer: Any, field: str
+    ) -> None:
+        message = await refused(server, "book_room", era=era, person=Asked(answer), start=f"{DAY}T10:00")
+        assert message.startswith(f"{field}: ")
+        assert not await names(server)
+
+    @pytest.mark.parametrize("era", ERAS)
+    async def test_a_client_without_forms_is_told_what_to_do(self, server: FastMCP, era: str) -> None:
+        assert "as arguments" in await refused(server, "book_room", era=era, start=f"{DAY}T10:00")
+        booked = await call(server, "book_room", era=era, start=f"{DAY}T10:00", people=12)
+        assert booked["event_details"]["location"] == "Dogwood, Harbour Works"
+
+    async def test_a_client_that_fails_at_the_form_is_a_tool_error(self, server: FastMCP) -> None:
+        async def broken() -> None:
+            raise RuntimeError("no window")
+
+        message = await refused(server, "book_room", era=LEGACY, person=Asked(broken), start=f"{DAY}T10:00")
+        assert message == "the form could not be shown: no window"
+
+    async def test_the_question_ends_a_modern_call(self, server: FastMCP) -> None:
+        """As an agent sees it that waits for its person: nothing is open and nothing is kept meanwhile."""
+        async with Client(server, mode=MODERN, elicitation_handler=Asked({})) as client:
+            result = await client.session.call_tool("book_room", {"start": f"{DAY}T10:00"}, allow_input_required=True)
+        assert result.result_type == "input_required"
+        assert list(result.input_requests or {}) == ["room"]
+        assert result.request_state is None
+
+    async def test_no_room_is_booked_twice(self, server: FastMCP) -> None:
+        for room in ("Cedar, Harbour Works", "Dogwood, Harbour Works"):
+            booked = await call(server, "book_room", start=f"{DAY}T10:00", people=2, equipment="video")
+            assert booked["event_details"]["location"] == room
+        message = await refused(server, "book_room", start=f"{DAY}T10:59", people=2, equipment="video")
+        assert message.startswith("start: ")
+        await call(server, "book_room", start=f"{DAY}T11:00", people=2, equipment="video")
+
+    async def test_a_room_is_booked_once_with_a_key(self, server: FastMCP) -> None:
+        arguments = {"start": f"{DAY}T10:00", "people": 2, "idempotency_key": "k"}
+        assert await call(server, "book_room", **arguments) == await call(server, "book_room", **arguments)
+        assert len(await names(server)) == 1
+
+
+class TestMaps:
+    async def test_places_are_found_by_kind_and_nearest_first(self, server: FastMCP) -> None:
+        found = (await call(server, "search_places", query="cafes", near="central-station"))["places"]
+        assert [place["name"] for place in found][:2] == ["The Copper Kettle", "Lantern Cafe"]
+        distances = [place["distance_meters"] for place in found]
+        assert distances == sorted(distances)
+
+    async def test_places_are_found_by_name_and_street(self, server: FastMCP) -> None:
+        by_name = (await call(server, "search_places", query="lindqvist"))["places"]
+        assert [(place["category"], place["distance_meters"]) for place in by_name] == [("dentist", None)]
+        assert len((await call(server, "search_places", query="restaurant quay street"))["places"]) == 1
+        assert (await call(server, "search_places", query="volcano"))["places"] == []
+
+    @pytest.mark.parametrize("mode", ["walking", "bicycling", "driving", "transit"])
+    async def test_directions(self, server: FastMCP, mode: str) -> None:
+        way = await call(server, "get_directions", origin="Central Station", destination="library", mode=mode)
+        back = await call(server, "get_directions", origin="library", destination="Central Station", mode=mode)
+        assert (way["destination"], way["mode"]) == ("Marenby Library", mode)
+        assert way["distance_meters"] == back["distance_meters"] > 900
+        assert 1 <= way["duration_minutes"] == back["duration_minutes"] < 30
+        assert "east" in way["steps"][0]
+        assert "west" in back["steps"][0]
+
+    async def test_where_one_is_already(self, server: FastMCP) -> None:
+        way = await call(server, "get_directions", origin="library", destination="library")
+        assert (way["distance_meters"], way["duration_minutes"]) == (0, 0)
+
+    def test_the_data_is_in_order(self) -> None:
+        assert len(places.places()) >= 36
+        assert len({place.name for place in places.places()}) == len(places.places())
+        for place in places.places():
+            assert places.named("x", place.name) == places.named("x", place.place_id) == place

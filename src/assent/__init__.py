@@ -1,1 +1,45 @@
-"""Assent runs LangGraph agents, stops them where a person must agree, and gives people one place to decide."""
+"""Assent runs LangGraph agents, stops them where a person must agree, and gives people one place to decide.
+
+What agent authors use can be imported from here. It is loaded at the first use, so that `import assent` stays cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from assent.dialects.human_interrupt import ActionRequest, HumanInterrupt, HumanInterruptConfig, HumanResponse
+    from assent.gate.decorator import gated
+    from assent.gate.inbox import LocalInbox
+    from assent.gate.keeper import current_grant
+    from assent.gate.middleware import ApprovalMiddleware
+
+__all__ = [
+    "ActionRequest",
+    "ApprovalMiddleware",
+    "HumanInterrupt",
+    "HumanInterruptConfig",
+    "HumanResponse",
+    "LocalInbox",
+    "current_grant",
+    "gated",
+]
+
+_INTERRUPTS = ("ActionRequest", "HumanInterrupt", "HumanInterruptConfig", "HumanResponse")
+_HOMES = dict.fromkeys(_INTERRUPTS, "assent.dialects.human_interrupt") | {
+    "ApprovalMiddleware": "assent.gate.middleware",
+    "LocalInbox": "assent.gate.inbox",
+    "current_grant": "assent.gate.keeper",
+    "gated": "assent.gate.decorator",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'assent' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

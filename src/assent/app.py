@@ -9,38 +9,47 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import make_url
 
 from assent import secret_key
 from assent.bus.memory import MemoryBus
-from assent.domain.deliveries import WEBHOOK
+from assent.domain.access import DEFAULT_TENANT, Principal
+from assent.domain.deliveries import RESUME, WEBHOOK
+from assent.domain.policies import ADVISE_ALL, ASK_ALL, Policy
 from assent.engine.loader import LoadedGraphs, load_app, load_auth, load_graphs, load_webhook_rules
 from assent.engine.manifest import read_manifest
 from assent.engine.project import Project
 from assent.engine.queues.embedded import EmbeddedQueue
 from assent.engine.runner import Runner
-from assent.notify.sender import Sender
+from assent.notify.sender import Carry, Sender
 from assent.notify.targets import Targets
 from assent.ports import Bus, Queue, Store
 from assent.services.access import Access
 from assent.services.assistants import Assistants
 from assent.services.audit import Audit
+from assent.services.deadlines import Deadlines
 from assent.services.deliveries import Deliveries
+from assent.services.inbox import Inbox
 from assent.services.keys import Keys
+from assent.services.live import Live
 from assent.services.metrics import Metrics, Workers
 from assent.services.news import News
 from assent.services.onboarding import Onboarding
+from assent.services.policies import BUILT_IN, FILE, Policies, read
+from assent.services.resuming import Resumption
 from assent.services.retention import Retention
 from assent.services.runs import Runs
+from assent.services.thread_access import ThreadAccess
 from assent.services.threads import Threads
 from assent.services.users import Users
-from assent.settings import Settings
+from assent.settings import Mode, Settings
 from assent.store import migrations
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from assent.notify.outbound import Outbound
     from assent.services.custom_auth import CustomAuth
@@ -56,6 +65,8 @@ class Engine:
     runs: Runs
     threads: Threads
     metrics: Metrics
+    inbox: Inbox
+    live: Live
     custom_auth: CustomAuth | None = None
 
 
@@ -69,6 +80,7 @@ class Services:
     keys: Keys
     users: Users
     deliveries: Deliveries
+    policies: Policies
     onboarding: Onboarding
     retention: Retention
 
@@ -93,6 +105,7 @@ def create_services(store: Store, settings: Settings) -> Services:
         keys=keys,
         users=users,
         deliveries=Deliveries(store, secret=partial(secret_key.load, settings)),
+        policies=Policies(store),
         onboarding=Onboarding(access, users, keys),
         retention=Retention(
             store,
@@ -142,13 +155,18 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
     assistants = Assistants(store, project.graphs, custom_auth)
     bus, queue = _dispatch(store, project, settings)
     outbound = Outbound(Targets(settings.may_call, loaded.webhooks))
-    sender = _sender(store, outbound, settings)
+    news = News(store, bus)
+    threads = Threads(store, project, on_state=news.edited, on_removal=news.removed, authorizer=custom_auth)
+    sender = _sender(store, outbound, Resumption(store, threads.states.end), settings)
+    inbox = Inbox(store, targets=outbound.targets, access=ThreadAccess(custom_auth))
+    live, deadlines = Live(store, inbox), Deadlines(store)
     await bus.open()
     await queue.open()
     try:
+        await Policies(store).provide(DEFAULT_TENANT, *policy_of(settings))
         await sender.open()
-        news = News(store, bus)
-        threads = Threads(store, project, on_state=news.edited, on_removal=news.removed, authorizer=custom_auth)
+        await deadlines.open()
+        live.open()
         runs = Runs(
             store,
             bus,
@@ -157,11 +175,14 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
             targets=outbound.targets,
             authorizer=custom_auth,
             read_outcome=threads.states.outcome,
+            is_gated=project.is_gated,
         )
         executes = _on_sqlite(settings) or settings.run_in_server
         metrics = Metrics(store, (lambda: Workers(settings.run_concurrency, queue.active)) if executes else None)
-        yield Engine(project, queue, assistants, runs, threads, metrics, custom_auth)
+        yield Engine(project, queue, assistants, runs, threads, metrics, inbox, live, custom_auth)
     finally:
+        await live.close()
+        await deadlines.close()
         await queue.close()
         await bus.close()
         await sender.close()
@@ -178,11 +199,11 @@ def _custom_auth(loaded: LoadedGraphs) -> CustomAuth | None:
 
 def _dispatch(store: Store, project: Project, settings: Settings) -> tuple[Bus, Queue]:
     """How runs get to where they are executed, and their frames to who follows them."""
-    timeout = settings.run_timeout
+    limits: dict[str, Any] = {"timeout": settings.run_timeout, "most_attempts": settings.run_attempts}
     patience, concurrency = settings.run_patience.total_seconds(), settings.run_concurrency
     if _on_sqlite(settings):
         memory = MemoryBus(store)
-        runner = Runner(store, project, memory, timeout=timeout)
+        runner = Runner(store, project, memory, **limits)
         return memory, EmbeddedQueue(
             store, runner.execute, lock=_lock_file(settings), concurrency=concurrency, patience=patience
         )
@@ -191,17 +212,25 @@ def _dispatch(store: Store, project: Project, settings: Settings) -> tuple[Bus, 
 
     url = settings.database
     bus = PostgresBus(store, url)
-    execute = Runner(store, project, bus, timeout=timeout).execute if settings.run_in_server else None
+    execute = Runner(store, project, bus, **limits).execute if settings.run_in_server else None
     return bus, ProcrastinateQueue(
         store, execute, url=url, concurrency=concurrency, patience=patience, remind=bus.remind
     )
 
 
-def _sender(store: Store, outbound: Outbound, settings: Settings) -> Sender:
+def policy_of(settings: Settings) -> tuple[Policy, str]:
+    """What the operator's file says; without one, a server asks about everything, and one for developing advises."""
+    if settings.policy is not None:
+        return read(settings.policy.read_text(encoding="utf-8")), FILE
+    return (ASK_ALL if settings.mode is Mode.SERVE else ADVISE_ALL), BUILT_IN
+
+
+def _sender(store: Store, outbound: Outbound, resumption: Resumption, settings: Settings) -> Sender:
     """Opened after the queue, whose lock makes it the only one on a SQLite file."""
     from assent.notify.webhooks import WebhookCarrier
 
-    carriers = {WEBHOOK: WebhookCarrier(outbound, partial(secret_key.load, settings))}
+    webhooks = WebhookCarrier(outbound, partial(secret_key.load, settings))
+    carriers: dict[str, Carry] = {WEBHOOK: webhooks, RESUME: resumption}
     return Sender(store, carriers, alone=_on_sqlite(settings))
 
 
@@ -214,17 +243,36 @@ def _lock_file(settings: Settings) -> Path | None:
     return None if file in (None, "", ":memory:") else Path(f"{file}.lock")
 
 
+def local_inbox_app(services: Services, caller: Principal) -> ASGIApp:
+    """The routes of inbox and policies over a database, in the name of one caller: for commands, beside no server."""
+    from fastapi import FastAPI
+
+    from assent.api import inbox, policies
+    from assent.http import errors
+
+    app, items = FastAPI(), Inbox(services.store)
+    errors.install(app)
+    app.include_router(inbox.routes(items, Live(services.store, items)))
+    app.include_router(policies.routes(services.policies))
+
+    async def as_caller(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, "state": {"principal": caller}}, receive, send)
+
+    return as_caller
+
+
 def create_app(services: Services, engine: Engine, settings: Settings) -> FastAPI:
     from fastapi import FastAPI
     from starlette.middleware.cors import CORSMiddleware
 
-    from assent.api import audit, deliveries, health, keys, sessions, users
+    from assent.api import audit, deliveries, health, inbox, keys, policies, sessions, users
     from assent.api.langgraph import assistants, runs, system, threads
     from assent.api.schemas import Problem
     from assent.http import boundary, custom_routes, errors
     from assent.http.authentication import Authentication
     from assent.http.counting import RequestCount
     from assent.http.telemetry import telemetry
+    from assent.web import inbox as inbox_pages
     from assent.web import pages, rendering
 
     app = FastAPI(
@@ -241,6 +289,8 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
         runs.routes(engine.runs),
         threads.routes(engine.threads),
         health.routes(services.store),
+        inbox.routes(engine.inbox, engine.live),
+        policies.routes(services.policies),
         sessions.routes(services.access),
         keys.routes(services.keys),
         users.routes(services.users),
@@ -248,7 +298,8 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
         deliveries.routes(services.deliveries),
         assistants.routes(engine.assistants),
         system.routes(engine.metrics),
-        pages.routes(services.access, services.audit, engine.threads, settings),
+        pages.routes(services.access, services.audit, settings),
+        inbox_pages.routes(engine.inbox, services.deliveries, services.store),
     ):
         app.include_router(api)
     if (custom := engine.project.loaded).app is not None:
@@ -256,6 +307,7 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
     # The last one added is the first one met.
     app.add_middleware(Authentication, access=services.access, settings=settings, custom_auth=engine.custom_auth)
     app.add_middleware(boundary.BodyLimit, limit=settings.max_body_bytes)
+    app.add_middleware(boundary.OpenRequests, limit=settings.max_open_requests)
     app.add_middleware(boundary.LastResort)
     app.add_middleware(CORSMiddleware, **boundary.cors(settings))
     app.add_middleware(boundary.HostCheck, settings=settings)

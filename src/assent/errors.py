@@ -10,11 +10,15 @@ one CLI line and an exit code); nobody below a surface knows about HTTP response
     ├── Invalid                       invalid_request       422   the request cannot be understood
     │   ├── InvalidJson               invalid_json          422
     │   ├── InvalidAnswer             invalid_answer        422   does not fit the question (+ `errors`); it stays open
+    │   ├── InvalidDecision           invalid_decision      422   does not fit the item (+ `errors`); it stays open
+    │   ├── InvalidPolicy             invalid_policy        422   a rule that cannot be kept (+ `errors`)
+    │   ├── KeyReused                 key_reused            422   an Idempotency-Key with another request
     │   └── TargetRefused             target_refused        422   an address that this server does not call
     ├── BadRequest                    bad_request           400   understood, but contradicts itself or the state
     ├── Unauthenticated               unauthenticated       401
     ├── Forbidden                     not_allowed           403
-    │   └── OriginRefused             origin_refused        403   a browser page from elsewhere
+    │   ├── OriginRefused             origin_refused        403   a browser page from elsewhere
+    │   └── SelfApproval              self_approval         403   a second person has to agree
     ├── HandlerRefused                refused_by_handler    403   by the project's auth handler, with its own status
     ├── HostRefused                   host_refused          421   the Host header names another server
     ├── NotFound                      not_found             404   also whatever belongs to another tenant
@@ -23,7 +27,12 @@ one CLI line and an exit code); nobody below a surface knows about HTTP response
     │   ├── AlreadyExists             already_exists        409
     │   ├── ThreadBusy                thread_busy           409   another run of the thread is under way
     │   ├── ThreadWaits               thread_waits          409   a person has to answer first (+ `pending`)
-    │   └── AnswerRefused             answer_refused        409   not a question that waits (+ `pending`, `decision`)
+    │   ├── AnswerRefused             answer_refused        409   not a question that waits (+ `pending`, `decision`)
+    │   ├── AlreadyDecided            already_decided       409   someone was first (+ `decision`)
+    │   ├── StaleRevision             stale_revision        409   what is asked has changed (+ `revision`, `hash`)
+    │   ├── InvalidTransition         invalid_transition    409   (+ `from`, `to`, `allowed`)
+    │   ├── ClaimedByOther            claimed_by_other      409   (+ `claimed_by`, `until`)
+    │   └── AwaitingResubmission      awaiting_resubmission 409   the agent works on a new revision
     ├── TooLarge                      too_large             413
     ├── AuditBroken                   audit_broken          500   the event chain does not verify
     └── Unavailable                   unavailable           503   try again after `retry_after` seconds
@@ -81,6 +90,25 @@ class InvalidAnswer(Invalid):
     code = "invalid_answer"
 
 
+class InvalidDecision(Invalid):
+    """The decision does not fit what is asked; the item stays open."""
+
+    code = "invalid_decision"
+
+
+class InvalidPolicy(Invalid):
+    """The policy cannot be kept as it is written."""
+
+    code = "invalid_policy"
+
+
+class KeyReused(Invalid):
+    """This Idempotency-Key came with another request before."""
+
+    code = "key_reused"
+    hint = "use a new key for a new request"
+
+
 class TargetRefused(Invalid):
     """This server does not call that address."""
 
@@ -114,6 +142,12 @@ class OriginRefused(Forbidden):
 
     code = "origin_refused"
     hint = "name the origin in cors_origins if that page is yours"
+
+
+class SelfApproval(Forbidden):
+    """A second person has to agree: whoever started the run or changed the request does not count."""
+
+    code = "self_approval"
 
 
 class HandlerRefused(AssentError):
@@ -178,6 +212,37 @@ class AnswerRefused(Conflict):
     """That question does not wait for an answer any more."""
 
     code = "answer_refused"
+
+
+class AlreadyDecided(Conflict):
+    """Someone else has decided this item."""
+
+    code = "already_decided"
+
+
+class StaleRevision(Conflict):
+    """What is asked has changed since you saw it."""
+
+    code = "stale_revision"
+    hint = "look at the current revision and decide again"
+
+
+class InvalidTransition(Conflict):
+    """The item's status does not allow this."""
+
+    code = "invalid_transition"
+
+
+class ClaimedByOther(Conflict):
+    """Someone else is working on this item."""
+
+    code = "claimed_by_other"
+
+
+class AwaitingResubmission(Conflict):
+    """The agent was asked for a new revision; there is nothing to decide before it comes."""
+
+    code = "awaiting_resubmission"
 
 
 class TooLarge(AssentError):

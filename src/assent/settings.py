@@ -16,6 +16,7 @@ from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from sqlalchemy import make_url
@@ -57,6 +58,14 @@ def _hard_to_guess(value: SecretStr) -> SecretStr:
     return value
 
 
+def _web_address(value: str) -> str:
+    """Where a server is; a password in it would end up in messages and logs."""
+    found = urlsplit(value)
+    if found.scheme not in ("http", "https") or not found.hostname or found.username or found.query or found.fragment:
+        raise ValueError("use http://host:port or https://host")
+    return value.rstrip("/")
+
+
 def _targets(value: tuple[str, ...]) -> tuple[str, ...]:
     try:
         Allowed.named(value)
@@ -90,6 +99,7 @@ class Settings(BaseModel):
 
     mode: Mode = Mode.DEV
     config: Path = Path("langgraph.json")
+    policy: Path | None = None
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 2024
     database: Annotated[str, BeforeValidator(_database)] = "sqlite:///.assent/assent.db"
@@ -98,14 +108,18 @@ class Settings(BaseModel):
     cors_origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
     max_body_bytes: Annotated[int, Field(ge=1024)] = 20 * 1024 * 1024
+    max_open_requests: Annotated[int, Field(ge=10)] = 10_000
     session_lifetime: Duration = timedelta(days=7)
     secret_key: Annotated[SecretStr, AfterValidator(_hard_to_guess)] | None = None
+    url: Annotated[str, AfterValidator(_web_address)] = "http://127.0.0.1:2024"
+    api_key: SecretStr | None = None
     outbound_allow: Annotated[tuple[str, ...], AfterValidator(_targets)] = ()
     default_multitask_strategy: Strategy = Strategy.REJECT
     run_timeout: Duration = timedelta(days=1)
     run_concurrency: Annotated[int, Field(ge=1, le=10_000)] = 32
     run_in_server: bool = True
     run_patience: Duration = timedelta(seconds=10)
+    run_attempts: Annotated[int, Field(ge=1)] = 100
     checkpoint_types: tuple[str, ...] = ()
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"

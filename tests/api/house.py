@@ -12,10 +12,10 @@ import httpx
 from fastapi import FastAPI
 from starlette.types import Message, Scope
 
-from assent.app import Services, create_app, load_project, open_engine, open_services
+from assent.app import Engine, Services, create_app, load_project, open_engine, open_services, policy_of
 from assent.domain.access import DEFAULT_TENANT, Kind, Role, operator
 from assent.settings import Mode, Settings
-from assent.store import migrations
+from assent.store import migrations, policies
 from assent.store.sqlite import SqliteStore
 from assent.store.tables import metadata
 from assent.store.transaction import Tx
@@ -31,6 +31,7 @@ class House:
     services: Services
     settings: Settings
     app: FastAPI
+    engine: Engine
 
     def client(
         self,
@@ -95,6 +96,8 @@ class House:
         self.forget()
         self._store.clock_offset = timedelta()
         await self._store.write(None, _delete_all)
+        policy, source = policy_of(self.settings)
+        await self._store.write(DEFAULT_TENANT, policies.put, policy, source=source, actor="system")
 
     @property
     def _store(self) -> SqliteStore:
@@ -128,10 +131,11 @@ class Builder:
         self._count += 1
         file = self._folder / f"house-{self._count}.db"
         shutil.copy(self._empty, file)
-        found = Settings(mode=mode, database=f"sqlite:///{file}", config=self._folder / "langgraph.json", **settings)
+        chosen = {"database": f"sqlite:///{file}", "config": self._folder / "langgraph.json", **settings}
+        found = Settings(mode=mode, **chosen)
         services = await self._stack.enter_async_context(open_services(found))
         engine = await self._stack.enter_async_context(open_engine(services.store, load_project(found), found))
-        return House(services, found, create_app(services, engine, found))
+        return House(services, found, create_app(services, engine, found), engine)
 
 
 async def call(

@@ -1,5 +1,6 @@
 """What every request passes: the request id, the log line, the Host check, the size limit."""
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Iterator
@@ -213,3 +214,19 @@ async def _post(house: House, path: str, kilobytes: int, headers: dict[str, str]
     ]
     sent = await call(house.app, "POST", path, headers, messages)
     return httpx.Response(sent[0]["status"])
+
+
+async def test_one_request_too_many_is_told_to_come_again(build: Builder) -> None:
+    """Streams count as long as they are open; what a probe asks is answered all the same."""
+    house = await build(max_open_requests=10)
+    watcher = await house.key()
+    streams = [asyncio.create_task(house.client(watcher).get("/api/inbox/events")) for _ in range(12)]
+    async with asyncio.timeout(10):
+        while (answer := await house.client(watcher).get("/api/inbox/items")).status_code != 503:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert (answer.json()["code"], answer.headers["retry-after"]) == ("unavailable", "1")
+    assert (await house.client().get("/ok")).status_code == 200
+    for stream in streams:
+        stream.cancel()
+    await asyncio.gather(*streams, return_exceptions=True)
+    assert (await house.client(watcher).get("/api/inbox/items")).status_code == 200

@@ -98,7 +98,11 @@ async def test_what_is_not_there_is_not_told_to_strangers(house: House, path: st
 
 async def test_control_in_dev_the_same_walk_finds_open_doors(dev_house: House) -> None:
     client = dev_house.client()
-    answers = {(await client.request(method, sample(path))).status_code for method, path in operations(dev_house.app)}
+    answers = {
+        (await client.request(method, sample(path))).status_code
+        for method, path in operations(dev_house.app)
+        if path != "/api/inbox/events"  # goes on for as long as someone listens
+    }
     assert answers & {200, 403, 422}
 
 

@@ -77,3 +77,25 @@ def test_erase_forgets_a_person_and_the_timeline_still_verifies(assent: Assent) 
 @pytest.mark.parametrize(("subject", "code"), [("ana", 2), ("user:", 2), ("user:nobody", 5), ("key:none", 0)])
 def test_erase_says_what_a_subject_is(assent: Assent, subject: str, code: int) -> None:
     assert assent("erase", subject).code == code
+
+
+def test_groups(assent: Assent) -> None:
+    made = assent("users", "create", "ana", "--group", "ops", "--group", "finance", "--json").json
+    assert made["groups"] == ["finance", "ops"]
+    assert assent("users", "set-groups", "ana", "legal", "legal").out == "ana is now in legal\n"
+    assert assent("users", "list", "--json").json[0]["groups"] == ["legal"]
+    assert "legal" in assent("users", "list").out
+    assert assent("users", "set-groups", "ana", "--none").out == "ana is now in no group\n"
+    told = assent("audit", "list", "--kind", "user.groups_changed", "--json").json
+    changes = [one["payload"] for one in told]
+    assert changes == ['{"from":["legal"],"to":[]}', '{"from":["finance","ops"],"to":["legal"]}']
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(("ana",), 2), (("ana", "x", "--none"), 2), (("nobody", "x"), 5), (("ana", "two\nlines"), 2), (("ana", "a/b"), 2)],
+)
+def test_groups_that_are_none(assent: Assent, arguments: tuple[str, ...], code: int) -> None:
+    assent("users", "create", "ana")
+    assert assent("users", "set-groups", *arguments).code == code
+    assert assent("audit", "list", "--kind", "user.groups_changed", "--json").json == []

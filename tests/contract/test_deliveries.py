@@ -11,7 +11,7 @@ from assent.domain.deliveries import DELAYS, JITTER, WEBHOOK, Delivery, Delivery
 from assent.domain.runs import Outcome, RunStatus, Strategy
 from assent.domain.threads import ThreadStatus
 from assent.errors import Conflict
-from assent.store import deliveries, runs, threads
+from assent.store import deliveries, runs, threads, webhooks
 from assent.store.transaction import Tx
 from tests.contract.stores import AnyStore, both_databases, opened, outside
 
@@ -291,7 +291,7 @@ def finished(tx: Tx, webhook: str | None, outcome: Outcome, *, waits: bool = Fal
     assert run is not None
     if not outcome.rolled_back:
         stand(tx, outcome)
-    deliveries.announce(tx, run, outcome)
+    webhooks.announce(tx, run, outcome)
 
 
 def stand(tx: Tx, outcome: Outcome) -> None:

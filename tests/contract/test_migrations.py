@@ -67,6 +67,23 @@ def test_from_nothing_to_exactly_our_tables(empty: str) -> None:
     assert differences(empty) == []
 
 
+def test_an_older_one_comes_to_the_same_tables_and_keeps_what_is_in_it(empty: str) -> None:
+    """From the first revision, as Alembic made it, to the newest: what a new database is made as at once."""
+    with migrations._connection(empty) as connection, migrations._exclusive(connection):
+        migrations._run_alembic(connection, "0001")
+    with outside(empty).connect() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO users (tenant_id, user_id, name, role, created_at) VALUES ('t', 'u', 'ana', 'admin', :at)"
+            ),
+            {"at": "2026-01-01T00:00:00Z" if "postgres" in empty else 0},
+        )
+    assert migrations.upgrade(empty) == migrations.newest()
+    assert differences(empty) == []
+    with outside(empty).connect() as connection:
+        assert connection.execute(text("SELECT name, groups FROM users")).one()[0] == "ana"
+
+
 def test_a_missing_column_would_be_noticed(empty: str) -> None:
     """The control of the comparison above."""
     migrations.upgrade(empty)

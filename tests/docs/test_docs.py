@@ -11,7 +11,18 @@ from assent.settings import Settings, load
 from tests.docs.documents import FILES, ROOT, anchors, links, read, rows, sections
 from tests.docs.surface import commands, errors
 
-COMMON_OPTIONS = {"--config", "--host", "--port", "--database", "--tenant", "--json", "--help"}
+COMMON_OPTIONS = {
+    "--config",
+    "--host",
+    "--port",
+    "--database",
+    "--tenant",
+    "--json",
+    "--help",
+    "--url",
+    "--key",
+    "--as",
+}
 
 
 def described_settings() -> dict[str, list[str]]:

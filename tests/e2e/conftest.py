@@ -5,19 +5,26 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from langgraph_sdk import get_client, get_sync_client
 from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
+from tests.postgres import Cluster
 from tests.servers import ServerProcess, dev_server, running
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with running(dev_server(f"sqlite:///{fast_folder(tmp_path_factory)}/assent.db")) as started:
-        yield started
+@pytest.fixture(scope="session", params=["sqlite", "postgres"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with ExitStack() as stack:
+        if request.param == "sqlite":
+            database = f"sqlite:///{fast_folder(tmp_path_factory)}/assent.db"
+        else:
+            cluster: Cluster = request.getfixturevalue("postgres")
+            database = stack.enter_context(cluster.database())
+        yield stack.enter_context(running(dev_server(database)))
 
 
 @pytest.fixture

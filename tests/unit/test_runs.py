@@ -26,6 +26,7 @@ def run(position: int = 1, *, status: RunStatus = RunStatus.PENDING, answers: bo
         status=status,
         position=position,
         attempt=0,
+        actor="agent:a",
         answers=answers,
         wake_at=None,
         cancel=None,

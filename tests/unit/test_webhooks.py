@@ -21,6 +21,7 @@ RUN = Run(
     status=RunStatus.SUCCESS,
     position=1,
     attempt=1,
+    actor="agent:a",
     answers=False,
     wake_at=None,
     cancel=None,

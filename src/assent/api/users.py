@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
@@ -12,18 +13,22 @@ from assent.domain.access import Role
 from assent.domain.users import User
 from assent.http.authentication import Caller
 from assent.http.routing import router
-from assent.services.users import Users
+from assent.services.users import MOST_GROUPS, Users
+
+Groups = Annotated[list[str], Field(max_length=MOST_GROUPS, description="as policies name them under `by`")]
 
 
 class UserRequest(Body):
     name: str = Field(min_length=1, max_length=200)
     role: Role = Role.REVIEWER
     email: str | None = Field(None, max_length=320)
+    groups: Groups = Field(default_factory=list)
 
 
 class UserChange(Body):
     role: Role | None = None
     disabled: bool | None = None
+    groups: Groups | None = None
 
 
 class UserView(BaseModel):
@@ -31,12 +36,14 @@ class UserView(BaseModel):
     name: str
     email: str | None
     role: Role
+    groups: list[str]
     created_at: datetime
     disabled_at: datetime | None
 
     @classmethod
     def of(cls, user: User) -> UserView:
-        return cls(**{name: getattr(user, name) for name in cls.model_fields})
+        facts = {name: getattr(user, name) for name in cls.model_fields}
+        return cls(**facts | {"groups": sorted(user.groups)})
 
 
 class LoginLink(BaseModel):
@@ -52,7 +59,9 @@ def routes(users: Users) -> APIRouter:
 
     @api.post("", status_code=201)
     async def create_user(caller: Caller, body: UserRequest) -> UserView:
-        return UserView.of(await users.create(caller, name=body.name, role=body.role, email=body.email))
+        return UserView.of(
+            await users.create(caller, name=body.name, role=body.role, email=body.email, groups=body.groups)
+        )
 
     @api.get("")
     async def list_users(caller: Caller, limit: Limit = 50, cursor: Cursor = None) -> PageOf[UserView]:
@@ -61,7 +70,7 @@ def routes(users: Users) -> APIRouter:
 
     @api.patch("/{name}")
     async def change_user(caller: Caller, name: str, body: UserChange) -> UserView:
-        return UserView.of(await users.change(caller, name, role=body.role, disabled=body.disabled))
+        return UserView.of(await users.change(caller, name, role=body.role, disabled=body.disabled, groups=body.groups))
 
     @api.post("/{name}/login-link", status_code=201)
     async def create_login_link(caller: Caller, name: str) -> LoginLink:

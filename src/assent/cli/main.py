@@ -8,7 +8,7 @@ import sys
 import typer
 from sqlalchemy.exc import DBAPIError
 
-from assent.cli import audit, config, database, deliveries, keys, output, serve, users, worker
+from assent.cli import audit, calendar, config, database, deliveries, inbox, keys, output, policy, serve, users, worker
 from assent.errors import AssentError, ConfigError
 from assent.store import faults
 
@@ -23,7 +23,10 @@ def application() -> typer.Typer:
     )
     serve.add_to(app)
     worker.add_to(app)
+    calendar.add_to(app)
     config.add_to(app)
+    app.add_typer(inbox.commands(), name="inbox", help="What waits for people, and deciding it.")
+    app.add_typer(policy.commands(), name="policy", help="Which calls need whom, run freely, or never run.")
     app.add_typer(database.commands(), name="db", help="The database: schema, backup, retention.")
     app.add_typer(keys.commands(), name="keys", help="API keys of people, agents and services.")
     app.add_typer(users.commands(), name="users", help="People, their roles, and how they sign in.")

@@ -7,10 +7,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
-
-from rich.console import Console
-from rich.table import Table
+from typing import TYPE_CHECKING, Any
 
 from assent.errors import (
     AssentError,
@@ -25,6 +22,9 @@ from assent.errors import (
     Unauthenticated,
     Unavailable,
 )
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 EXIT_CODES: dict[type[AssentError], int] = {
     ConfigError: 3,
@@ -56,13 +56,15 @@ def emit(value: Any) -> None:
 
 
 def say(text: str = "", *, to_stderr: bool = False) -> None:
-    _console(stderr=to_stderr).print(text)
+    print(text, file=sys.stderr if to_stderr else sys.stdout)
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: str) -> None:
     """Rows as a table; where there are none, a sentence that says what to do next."""
     if not rows:
         return say(empty)
+    from rich.table import Table
+
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         grid.add_column(column.replace("_", " "), overflow="fold")
@@ -72,7 +74,10 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: s
 
 
 def _console(*, stderr: bool = False) -> Console:
-    """Prints text as it is: nothing in a name or a path is taken for markup or an emoji."""
+    """Prints text as it is: nothing in a name or a path is taken for markup or an emoji. Imported where it is needed: a
+    server that only says where it listens does without."""
+    from rich.console import Console
+
     return Console(stderr=stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 

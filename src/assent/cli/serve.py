@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import AsyncExitStack
+from itertools import count
 
 import typer
 
 from assent import secret_key
-from assent.app import Services, create_app, load_project, open_engine, open_services
+from assent.app import Engine, Services, create_app, load_project, open_engine, open_services
 from assent.cli import collector, output
 from assent.cli.options import Config, Database, Host, Port, address, settings
 from assent.demo import examples
@@ -18,7 +19,7 @@ from assent.errors import AssentError, UnsafeStart
 from assent.services.onboarding import Welcome
 from assent.settings import Mode, Settings
 
-_PRUNE_EVERY_SECONDS = 3600
+_PRUNE_EVERY_MINUTES = 60
 
 log = logging.getLogger(__name__)
 
@@ -67,12 +68,12 @@ async def _serve(found: Settings, graphs: LoadedGraphs) -> None:
         welcome = Welcome(None) if found.mode is Mode.SERVE else await services.onboarding.welcome()
         if found.mode is Mode.DEMO:
             await examples.prepare(engine.threads, engine.runs)
-        pruning = asyncio.create_task(_prune_hourly(services))
+        tidying = asyncio.create_task(_tidy(services, engine))
         _announce(found, graphs, listener.getsockname()[1], welcome)
         app = create_app(services, engine, found)
         collector.started()
         await server.make(app, found).serve(sockets=[listener])
-        pruning.cancel()
+        tidying.cancel()
 
 
 async def _refuse_open_door(services: Services, found: Settings, graphs: LoadedGraphs) -> None:
@@ -84,13 +85,16 @@ async def _refuse_open_door(services: Services, found: Settings, graphs: LoadedG
         )
 
 
-async def _prune_hourly(services: Services) -> None:
-    while True:
+async def _tidy(services: Services, engine: Engine) -> None:
+    """Threads go when their time is over, the rest when it is past its retention, which nobody waits for."""
+    for minute in count():
         try:
-            await services.retention.prune()
+            await engine.threads.delete_expired()
+            if minute % _PRUNE_EVERY_MINUTES == 0:
+                await services.retention.prune()
         except AssentError as error:
-            log.warning("retention has to wait", extra={"reason": error.message})
-        await asyncio.sleep(_PRUNE_EVERY_SECONDS)
+            log.warning("tidying up has to wait", extra={"reason": error.message})
+        await asyncio.sleep(60)
 
 
 def _announce(found: Settings, graphs: LoadedGraphs, port: int, welcome: Welcome) -> None:

@@ -1,4 +1,4 @@
-"""`assent users`: people, their roles, one-time sign-in links, and forgetting them."""
+"""`assent users`: people, their roles and groups, one-time sign-in links, and forgetting them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assent.domain.access import Principal, Role
 from assent.domain.users import User
 from assent.store.paging import LARGEST_PAGE
 
-_COLUMNS = ["name", "role", "email", "id", "created_at", "disabled_at"]
+_COLUMNS = ["name", "role", "groups", "email", "id", "created_at", "disabled_at"]
 Name = Annotated[str, typer.Argument(help="The person's name, unique in the tenant.")]
 
 
@@ -22,6 +22,7 @@ def commands() -> typer.Typer:
     app.command()(create)
     app.command("list")(list_users)
     app.command("set-role")(set_role)
+    app.command("set-groups")(set_groups)
     app.command()(disable)
     app.command()(enable)
     app.command("login-link")(login_link)
@@ -32,6 +33,7 @@ def create(
     name: Name,
     role: Annotated[Role, typer.Option(help="What they may do.")] = Role.REVIEWER,
     email: Annotated[str | None, typer.Option(help="Where they are told about items.")] = None,
+    group: Annotated[list[str] | None, typer.Option(help="A group that policies name; repeat for several.")] = None,
     tenant: Tenant = TENANT,
     config: Config = None,
     database: Database = None,
@@ -40,7 +42,7 @@ def create(
     """Add a person."""
 
     async def use(services: Services, caller: Principal) -> User:
-        return await services.users.create(caller, name=name, role=role, email=email)
+        return await services.users.create(caller, name=name, role=role, email=email, groups=group or ())
 
     user = run_beside(database, config, tenant, use, creates=True)
     if as_json:
@@ -72,6 +74,21 @@ def set_role(
     """Change what a person may do, from their next request on."""
     _change(name, tenant, config, database, role=role)
     output.say(f"{name} is now {role}")
+
+
+def set_groups(
+    name: Name,
+    groups: Annotated[list[str] | None, typer.Argument(help="All the groups they are in from now on.")] = None,
+    none: Annotated[bool, typer.Option("--none", help="Take them out of every group.")] = False,
+    tenant: Tenant = TENANT,
+    config: Config = None,
+    database: Database = None,
+) -> None:
+    """Say which groups a person is in; policies name groups as those who may decide."""
+    if bool(groups) == none:
+        raise typer.BadParameter("name the groups, or give --none")
+    user = _change(name, tenant, config, database, groups=groups or ())
+    output.say(f"{name} is now in {', '.join(sorted(user.groups)) or 'no group'}")
 
 
 def disable(name: Name, tenant: Tenant = TENANT, config: Config = None, database: Database = None) -> None:
@@ -111,4 +128,5 @@ def _change(name: str, tenant: str, config: Any, database: str | None, **change:
 
 
 def _row(user: User) -> dict[str, Any]:
-    return {column: getattr(user, column) for column in _COLUMNS} | {"role": user.role.value}
+    facts = {column: getattr(user, column) for column in _COLUMNS}
+    return facts | {"role": user.role.value, "groups": sorted(user.groups)}

@@ -19,12 +19,12 @@ from assent.dialects import (
     mcp_elicitation,
     oauth_url,
     raw,
+    request,
     tool_approval,
 )
 from assent.dialects.dialect import Decoded, Dialect
 from assent.dialects.plain import plain
 from assent.dialects.verdicts import stringified
-from assent.domain import schemas
 from assent.domain.canonical import Json
 from assent.domain.questions import Interrupt, InvalidDecision, Problem, Question, Verdict
 
@@ -38,6 +38,7 @@ DIALECTS: tuple[Dialect, ...] = (
     mcp_elicitation,
     form_elicitation,  # after all that have a form of their own: it takes any value that has a response_schema
     breakpoint,
+    request,
     raw,  # takes everything
 )
 
@@ -83,7 +84,11 @@ def feedback(question: Question, notes: str) -> tuple[Verdict, ...] | None:
 def mismatches(question: Question, value: Json) -> tuple[Problem, ...]:
     """Where a resume value breaks the interrupt's own `response_schema`."""
     schema = question.response_schema
-    return () if schema is None else schemas.problems(schema, value)
+    if schema is None:
+        return ()
+    from assent.domain import schemas  # slow to import, and many agents have none
+
+    return schemas.problems(schema, value)
 
 
 def _fitting(question: Question, value: Json) -> Json:
@@ -106,6 +111,9 @@ def _unenforceable(question: Question) -> Iterator[Problem]:
     own = question.response_schema
     theirs = [(f"actions[{action.key}].schema", action.schema) for action in question.actions if action.schema != own]
     for path, schema in [("response_schema", own), *theirs]:
-        defect = None if schema is None else schemas.defect(schema)
-        if defect is not None:
+        if schema is None:
+            continue
+        from assent.domain import schemas  # slow to import, and many agents have none
+
+        if (defect := schemas.defect(schema)) is not None:
             yield Problem(path, f"{defect}, so answers are not checked against it")

@@ -115,3 +115,8 @@ def local_agent(tenant: str = DEFAULT_TENANT) -> Principal:
 def operator(tenant: str = DEFAULT_TENANT) -> Principal:
     """Whoever runs an `assent` command beside the database: the file system is the credential."""
     return Principal(Kind.SERVICE, "operator", "operator", tenant, SCOPE_CEILING[Kind.SERVICE])
+
+
+def system(tenant: str) -> Principal:
+    """This server itself, where it carries out what was decided already."""
+    return Principal(Kind.REVIEWER, "system", "system", tenant, frozenset({Scope.RUNS_WRITE, Scope.DECIDE}))

@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 WEBHOOK = "webhook"
+RESUME = "resume"
+"""Carries a decision to the run here that waits for it."""
 
 DELAYS = tuple(timedelta(seconds=delay) for delay in (1, 5, 30, 120, 600, 3600, 3 * 3600, 6 * 3600, 12 * 3600))
 """How long to wait after the first failed attempt, the second, and so on; after the last one it has failed for good."""

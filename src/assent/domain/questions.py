@@ -49,6 +49,7 @@ class Resolution(StrEnum):
     SUPERSEDED = "superseded"
     THREAD_ENDED = "thread_ended"
     EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
     ANSWERED_ELSEWHERE = "answered_elsewhere"
 
 
@@ -168,6 +169,12 @@ def outcome(verdicts: Iterable[Verdict]) -> Outcome:
     if found == {Resolution.ACCEPTED, Resolution.EDITED}:  # all of them run, some with changes
         return Outcome("APPROVED", Resolution.EDITED)
     return Outcome("APPROVED", found.pop() if len(found) == 1 else Resolution.PARTIAL)
+
+
+def summary(question: Question) -> str:
+    """One line about it for a list: the agent's own words, or else what it is about."""
+    said = question.description or " ".join(action.args_text for action in question.actions)
+    return headline(said, "", limit=160)
 
 
 def headline(source: str, fallback: str = "Question", limit: int = 120) -> str:

@@ -6,7 +6,7 @@ one. A run that carries an answer goes first, because everything behind it waits
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -52,6 +52,7 @@ class Run:
     status: RunStatus
     position: int
     attempt: int
+    actor: str
     answers: bool
     wake_at: datetime | None
     cancel: Cancel | None
@@ -89,6 +90,11 @@ class Outcome:
         if not self.pending:
             return self.values
         return {**(self.values if isinstance(self.values, dict) else {}), "__interrupt__": self.pending}
+
+
+def durable(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """As a run behind the gate is executed: every step is stored before the next one begins."""
+    return {**kwargs, "durability": "sync", "checkpoint_during": True}
 
 
 def run_view(run: Run) -> dict[str, Any]:

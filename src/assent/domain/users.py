@@ -16,3 +16,4 @@ class User:
     role: Role
     created_at: datetime
     disabled_at: datetime | None
+    groups: frozenset[str] = frozenset()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from assent.domain.frames import Frame, Stream
 from assent.domain.runs import Outcome, Run, RunStatus
 from assent.domain.threads import ThreadStatus
-from assent.store import answers, checkpoints, deliveries, frames, runs, threads
+from assent.store import answers, asking, checkpoints, frames, runs, threads, webhooks
 from assent.store.checkpoints import Attempt
 from assent.store.transaction import Tx
 
@@ -20,10 +20,11 @@ def finish(
     *,
     shown: bool,
     last: tuple[Stream, Sequence[Frame]] | None = None,
+    gated: bool = False,
 ) -> None:
     """Records the outcome if `attempt` still counts, else raises `Fenced` and changes nothing. `last` are the frames
-    that end the stream, as far as followers read them from the table."""
-    threads.lock(tx, run.thread_id, values=False)
+    that end the stream, as far as followers read them from the table. `gated`: its graph has our gate in it."""
+    before = threads.lock(tx, run.thread_id, values=False)
     runs.end(tx, attempt, outcome.status, outcome.error)
     if last is not None:
         frames.append(tx, *last)
@@ -34,7 +35,9 @@ def finish(
         waits = _restore(tx, run.thread_id)
     else:
         waits = _record(tx, run.thread_id, outcome, shown=shown)
-    deliveries.announce(tx, run, outcome)
+        if waits or outcome.next or (before and (before.waits or before.next)):
+            asking.follow(tx, _waiting(run, outcome, gated=gated))
+    webhooks.announce(tx, run, outcome)
     following = runs.promote(tx, run.thread_id, waits=waits)
     if following is not None and not waits:
         threads.set_status(tx, run.thread_id, ThreadStatus.BUSY)
@@ -55,6 +58,21 @@ def _record(tx: Tx, thread_id: str, outcome: Outcome, *, shown: bool) -> bool:
         shown=shown,
     )
     return bool(outcome.pending)
+
+
+def _waiting(run: Run, outcome: Outcome, *, gated: bool) -> asking.Waiting:
+    """A run that came to no end and asked nothing stopped at a breakpoint, unless someone stopped it or it failed."""
+    stopped = outcome.status is RunStatus.SUCCESS and not outcome.pending
+    return asking.Waiting(
+        run.thread_id,
+        outcome.pending,
+        graph_id=run.graph_id,
+        assistant_id=run.assistant_id,
+        values=outcome.values,
+        run=run,
+        gated=gated,
+        upcoming=outcome.next if stopped else (),
+    )
 
 
 def _status(outcome: Outcome) -> ThreadStatus:

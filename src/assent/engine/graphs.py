@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from assent.engine.imports import LoadError
 from assent.engine.serde import TypeKey, strict_saver, watch_writes
 from assent.engine.state_types import state_types
+from assent.gate.graphs import is_gated
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -53,6 +54,8 @@ class GraphSpec(ABC):
     def __init__(self, name: str, description: str | None, types: Mapping[TypeKey, type]) -> None:
         self.name = name
         self.description = description
+        self.gated = False
+        """Whether our gate stands in it, as far as that is known: of a factory, once it has made a graph."""
         self._types = types
 
     @property
@@ -80,6 +83,7 @@ class GraphSpec(ABC):
     def _open(self, opening: Opening) -> AbstractAsyncContextManager[AnyPregel]: ...
 
     def _bound(self, graph: AnyPregel, opening: Opening) -> AnyPregel:
+        self.gated = self.gated or is_gated(graph)
         bound = copy.copy(graph)
         types = {**self._types, **state_types(graph)}
         bound.checkpointer = None if opening.checkpointer is None else strict_saver(opening.checkpointer, types)
@@ -116,6 +120,7 @@ class StaticGraph(GraphSpec):
 
     def __init__(self, name: str, description: str | None, types: Mapping[TypeKey, type], graph: AnyPregel) -> None:
         super().__init__(name, description, types)
+        self.gated = is_gated(graph)
         self._graph = graph
         self._opened: dict[int, tuple[AnyPregel, Opening]] = {}
 

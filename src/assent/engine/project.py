@@ -41,15 +41,22 @@ class Project:
     ) -> AsyncIterator[AnyPregel]:
         """The graph, ready for `config`, which `config_for` made."""
         from assent.engine.checkpoints import SCOPE, within
+        from assent.engine.gatekeeping import ServerKeeper
         from assent.engine.memory import MemoryStore
+        from assent.gate.keeper import kept_by
 
         scope = config["configurable"][SCOPE]
         memory = MemoryStore(self._store, scope, self.loaded.memory)
         spec = self.spec(graph_id)
         opened = spec.open(config, checkpointer=self.saver, store=memory, access=access, context=context)
-        with within(scope):
+        with within(scope), kept_by(ServerKeeper(self._store, scope)):
             async with opened as graph:
                 yield graph
+
+    def is_gated(self, graph_id: str) -> bool:
+        """Whether our gate stands in the graph, as far as that is known before it is opened."""
+        spec = self.graphs.get(graph_id)
+        return spec is not None and spec.gated
 
     def spec(self, graph_id: str) -> GraphSpec:
         spec = self.graphs.get(graph_id)

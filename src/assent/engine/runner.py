@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from assent.domain.runs import Cancel, Outcome, Run, RunStatus
+from assent.domain.runs import Cancel, Outcome, Run, RunStatus, durable
 from assent.engine import jsonable, outcomes, states, streaming
 from assent.engine.attempts import patiently, to_the_end
 from assent.engine.endings import finish
@@ -36,11 +36,14 @@ _MOST_SECONDS_TO_FINISH = 10.0
 
 
 class Runner:
-    def __init__(self, store: Store, project: Project, bus: Bus, *, timeout: timedelta) -> None:
+    def __init__(
+        self, store: Store, project: Project, bus: Bus, *, timeout: timedelta, most_attempts: int = 100
+    ) -> None:
         self._store = store
         self._project = project
         self._bus = bus
         self._timeout = timeout.total_seconds()
+        self._most_attempts = most_attempts
 
     async def execute(self, tenant: str, run: Run) -> None:
         """Runs until the attempt has ended and that is recorded; or hands it back when this process stops."""
@@ -65,7 +68,8 @@ class Runner:
             try:
                 shown = self._bus.is_followed(run.id)
                 kept = (feed.stream, feed.kept(last))
-                await self._store.write(tenant, finish, run, attempt, outcome, shown=shown, last=kept)
+                gated = self._project.is_gated(run.graph_id)
+                await self._store.write(tenant, finish, run, attempt, outcome, shown=shown, last=kept, gated=gated)
             except Fenced:
                 if not again:
                     raise
@@ -77,6 +81,9 @@ class Runner:
         """How it ended, or None where it was only interrupted by this process stopping."""
         if run.cancel is not None:  # asked for while nobody was at it
             return await to_the_end(self._stopped(tenant, run))
+        if run.attempt > self._most_attempts:
+            given_up = RuntimeError(f"the run was cut off {self._most_attempts} times and is not tried again")
+            return await to_the_end(self._failed(tenant, run, feed, RunStatus.ERROR, given_up))
         try:
             async with asyncio.timeout(self._timeout):
                 return await self._stream(tenant, run, feed)
@@ -92,10 +99,11 @@ class Runner:
 
     async def _stream(self, tenant: str, run: Run, feed: Feed) -> Outcome:
         await feed.send("metadata", {"run_id": run.id, "attempt": run.attempt})
-        kwargs, config = run.kwargs, _config(tenant, run)
-        modes = kwargs["stream_mode"]
+        config = _config(tenant, run)
+        modes = run.kwargs["stream_mode"]
         translator = streaming.Translator(modes)
-        async with self._project.open(run.graph_id, config, context=kwargs.get("context")) as graph:
+        async with self._project.open(run.graph_id, config, context=run.kwargs.get("context")) as graph:
+            kwargs = durable(run.kwargs) if self._project.is_gated(run.graph_id) else run.kwargs
             input, config, done = await _whence(graph, run, config)
             if done is not None:
                 return outcomes.of_state(done, RunStatus.SUCCESS)

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assent import logs
 from assent.domain.ids import new_id
-from assent.errors import AssentError, HostRefused, TooLarge
+from assent.errors import AssentError, HostRefused, TooLarge, Unavailable
 from assent.http import errors
 from assent.http.authentication import is_public
 from assent.http.origins import host_of
@@ -100,6 +100,28 @@ class LastResort:
             response = errors.last(scope["path"], error)
             if not answered:
                 await response(scope, receive, send)
+
+
+class OpenRequests:
+    """Refuses what would be one request too many at once. A stream is a request that stays open: without a bound,
+    whoever may open one could open as many as the process has memory for. What probes ask for is always answered."""
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self.app = app
+        self._limit = limit
+        self._open = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] == "/ok":
+            return await self.app(scope, receive, send)
+        if self._open >= self._limit:
+            refusal = Unavailable("too many requests are open at once", hint="see the setting max_open_requests")
+            return await errors.respond(scope["path"], refusal)(scope, receive, send)
+        self._open += 1
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self._open -= 1
 
 
 class BodyLimit:

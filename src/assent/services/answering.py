@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+from assent.dialects import Answer, UnknownInterrupt, breakpoint, check_resume
 from assent.dialects import InvalidAnswer as DialectRefusal
-from assent.dialects import UnknownInterrupt, check_resume
-from assent.domain.access import Principal
-from assent.domain.questions import Interrupt
+from assent.domain import questions
+from assent.domain.access import Kind, Principal, Scope
+from assent.domain.items import Item
+from assent.domain.questions import Interrupt, Verb, Verdict
 from assent.domain.threads import Thread
-from assent.errors import AnswerRefused, InvalidAnswer
-from assent.store import answers
+from assent.errors import AnswerRefused, Forbidden, InvalidAnswer, StaleRevision, ThreadWaits
+from assent.services import deciding
+from assent.services.decision_views import decision_view
+from assent.store import answers, asking, decisions, items
 from assent.store.answers import Given
 from assent.store.transaction import Tx
 
 
-def keyed_answers(tx: Tx, thread: Thread, command: dict[str, Any] | None) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """A command with its answers by interrupt id, and what each of them says."""
+
+    command: dict[str, Any]
+    said: dict[str, Answer]
+
+
+def keyed_answers(tx: Tx, caller: Principal, thread: Thread, command: dict[str, Any] | None) -> Answers:
     """The command with its answer by interrupt id; refuses what does not fit, before it can touch the graph."""
     command = command or {}
     asked = [Interrupt(one["id"], one.get("value"), one.get("response_schema")) for one in thread.pending]
     resume = command.get("resume")
+    gated = {str(item.interrupt_id) for item in items.open_of_thread(tx, thread.id) if item.gated}
     try:
-        found = check_resume(asked, resume)
+        found = check_resume(asked, resume, gated=gated)
     except UnknownInterrupt as error:
         raise _too_late(tx, thread, error) from None
     except DialectRefusal as error:
@@ -29,17 +43,79 @@ def keyed_answers(tx: Tx, thread: Thread, command: dict[str, Any] | None) -> dic
         raise InvalidAnswer(str(error), errors=problems, pending=thread.pending) from None
     if not _names_ids(resume, found) and not thread.shown:
         raise AnswerRefused("nobody has seen this question yet; answer it by its id", pending=thread.pending)
-    return {**command, "resume": {id: answer.value for id, answer in found.items()}}
+    return Answers({**command, "resume": {id: answer.value for id, answer in found.items()}}, found)
 
 
-def record_answers(tx: Tx, caller: Principal, thread: Thread, run_id: str, resume: dict[str, Any]) -> None:
-    for interrupt_id, value in resume.items():
-        given = answers.give(
-            tx, thread_id=thread.id, run_id=run_id, interrupt_id=interrupt_id, actor=caller.actor, value=value
+def record_answers(tx: Tx, caller: Principal, thread: Thread, run_id: str, given: Answers) -> None:
+    """Each answer closes its item, in the same way as if it had been decided in the inbox; or none of them counts."""
+    open_items = {item.interrupt_id: item for item in items.open_of_thread(tx, thread.id)}
+    for interrupt_id, answer in given.said.items():
+        item = open_items.get(interrupt_id)
+        if item is None:
+            _refuse_decided(tx, thread, interrupt_id)
+        else:
+            _require_seen(thread, item)
+            _answered(tx, caller, thread, item, answer)
+        taken = answers.give(
+            tx,
+            thread_id=thread.id,
+            run_id=run_id,
+            interrupt_id=interrupt_id,
+            actor=caller.actor,
+            value=given.command["resume"][interrupt_id],
         )
-        if not given:
+        if not taken:
             winner = answers.standing(tx, thread.id, interrupt_id)
             raise AnswerRefused(pending=thread.pending, decision=_told(winner))
+
+
+def go_past_breakpoint(tx: Tx, caller: Principal, thread: Thread) -> None:
+    """A run without input on a thread that stopped before a node says: go on."""
+    for item in items.open_of_thread(tx, thread.id):
+        if item.dialect == breakpoint.NAME:
+            deciding.answered(tx, caller, item, [Verdict("0", Verb.APPROVE)], deciding.LANGGRAPH)
+
+
+def require_free(tx: Tx, caller: Principal, thread: Thread) -> None:
+    """Whoever may not decide must not get past what is gated: not by new input, nor by moving the thread's state."""
+    if caller.may(Scope.DECIDE) and caller.kind is Kind.REVIEWER:
+        return
+    gated = items.gated_of_thread(tx, thread.id)
+    if gated:
+        raise ThreadWaits(
+            "the thread waits for a person's decision, and only who may decide can move it",
+            pending=thread.pending,
+            items=[item.id for item in gated],
+        )
+
+
+def _answered(tx: Tx, caller: Principal, thread: Thread, item: Item, answer: Answer) -> None:
+    try:
+        deciding.answered(tx, caller, item, answer.verdicts, deciding.LANGGRAPH)
+    except questions.InvalidDecision as error:
+        problems = [{"path": one.path, "message": one.message} for one in error.problems]
+        raise InvalidAnswer(str(error), errors=problems, pending=thread.pending) from None
+    except Forbidden as error:
+        told = {**error.extra, "pending": thread.pending, "items": [item.id]}
+        raise type(error)(error.message, hint=error.hint, **told) from None
+
+
+def _require_seen(thread: Thread, item: Item) -> None:
+    """An answer without a hash means the revision that was shown; one that nobody has seen is another matter."""
+    if item.revision > 1 and not thread.shown:
+        raise StaleRevision(revision=item.revision, hash=item.hash, pending=thread.pending)
+
+
+def _refuse_decided(tx: Tx, thread: Thread, interrupt_id: str) -> None:
+    """Someone has decided it in the inbox, and that is on its way; or the gate asks what only the inbox can answer."""
+    if any(item.doubt_id == interrupt_id for item in items.in_doubt_of_thread(tx, thread.id)):
+        raise AnswerRefused("whether a call was made is said in the inbox", pending=thread.pending)
+    before = items.latest_of_interrupt(tx, thread.id, interrupt_id)
+    winner = decisions.closing(tx, before.id) if before and asking.is_answered(tx, before) else None
+    if winner is not None:
+        given = _told(answers.standing(tx, thread.id, interrupt_id))
+        decision = {**(decision_view(tx, winner) or {}), **(given or {})}
+        raise AnswerRefused("it was decided already", pending=thread.pending, decision=decision)
 
 
 def _names_ids(resume: Any, found: dict[str, Any]) -> bool:

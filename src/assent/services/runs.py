@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from assent.domain.access import Principal, Scope
@@ -12,11 +13,12 @@ from assent.domain.ids import new_id
 from assent.domain.runs import Cancel, Cancelled, Outcome, Run, RunStatus, Strategy
 from assent.domain.threads import Thread, ThreadStatus
 from assent.domain.visibility import Visible, shows
-from assent.errors import BadRequest, Conflict, HandlerRefused, NotFound
+from assent.errors import BadRequest, Conflict, HandlerRefused, Invalid, NotFound
 from assent.notify.targets import Targets
 from assent.ports import Authorizer, Bus, Store, Subscription
 from assent.services.assistants import Assistants
 from assent.services.authorization import no_thread, on_thread
+from assent.services.refusals import noted
 from assent.services.starting import RunRequest, start
 from assent.services.thread_access import ThreadAccess
 from assent.services.thread_states import put_state
@@ -39,6 +41,7 @@ class Runs:
         targets: Targets | None = None,
         authorizer: Authorizer | None = None,
         read_outcome: ReadOutcome | None = None,
+        is_gated: Callable[[str], bool] = lambda graph_id: False,
     ) -> None:
         self._store = store
         self._read_outcome = read_outcome
@@ -47,13 +50,15 @@ class Runs:
         self._assistants = assistants
         self._default_strategy = default_strategy
         self._targets = targets or Targets()
+        self._is_gated = is_gated
 
     async def create(
         self, caller: Principal, thread_id: str | None, request: RunRequest, *, run_id: str | None = None
     ) -> Run:
         """Starts a run, or puts it in line. Without a thread it gets one of its own, gone when the run is done."""
         starting = await self._prepared(caller, thread_id, request, run_id or new_id())
-        run, replaced = await self._store.write(caller.tenant, starting)
+        async with noted(self._store, caller):
+            run, replaced = await self._store.write(caller.tenant, starting)
         await self._stop(caller.tenant, replaced)
         return run
 
@@ -77,7 +82,9 @@ class Runs:
             """The thread first: whoever is let in first comes first, and what stands before it may wait for others."""
             if thread_id is not None:
                 threads.lock(tx, thread_id, values=False)
-            return start(tx, caller, assistant(tx), request, strategy, thread_id, run_id, visible)
+            chosen = assistant(tx)
+            asked = _durable(request) if self._is_gated(chosen.graph_id) else request
+            return start(tx, caller, chosen, asked, strategy, thread_id, run_id, visible)
 
         return started
 
@@ -187,6 +194,13 @@ class Runs:
                 await self._store.queue.cancel(tenant, run.id)
 
 
+def _durable(request: RunRequest) -> RunRequest:
+    """Behind the gate every step is stored before the next begins: what was approved must not be forgotten."""
+    if request.durability == "exit":
+        raise Invalid("this graph asks before it acts, so durability cannot be 'exit'", hint="leave it out, or 'sync'")
+    return replace(request, durability="sync")
+
+
 def _require_reader(caller: Principal) -> None:
     if not caller.may(Scope.ITEMS_READ):
         caller.require(Scope.RUNS_WRITE)
@@ -259,7 +273,7 @@ def _put_state(tx: Tx, known: Thread, outcome: Outcome) -> None:
     running = any(run.status is RunStatus.RUNNING for run in runs.active(tx, known.id))
     if thread is None or running or thread.state_updated_at != known.state_updated_at:
         return
-    put_state(tx, thread.id, outcome)
+    put_state(tx, thread, outcome)
     _let_next(tx, thread.id)
 
 

@@ -11,11 +11,11 @@ from assent.domain.access import Principal
 from assent.domain.assistants import Assistant
 from assent.domain.configs import clean_metadata, merge
 from assent.domain.ids import new_id
-from assent.domain.runs import Admission, Cancelled, Run, Strategy, admit
+from assent.domain.runs import Admission, Cancelled, Run, Strategy, admit, durable
 from assent.domain.threads import Thread, ThreadStatus
 from assent.domain.visibility import Visible, shows
 from assent.errors import NotFound
-from assent.services.answering import keyed_answers, record_answers
+from assent.services.answering import go_past_breakpoint, keyed_answers, record_answers, require_free
 from assent.store import checkpoints, runs, threads
 from assent.store.transaction import Tx
 
@@ -67,12 +67,15 @@ def start(
     """The new run, and those that it replaces."""
     thread = _thread_for(tx, assistant, request, thread_id, visible)
     request = _resumed_from_outside(tx, thread, request)
-    command = keyed_answers(tx, thread, request.command) if request.answers else request.command
+    given = keyed_answers(tx, caller, thread, request.command) if request.answers else None
+    command = given.command if given else request.command
     present = runs.active(tx, thread.id)
     admission = _admission(present, thread, request, strategy)
+    if _moves(request, admission, thread):
+        require_free(tx, caller, thread)
     replaced = runs.cancel_all(tx, admission.supersedes, admission.by) if admission.by else Cancelled()
     if admission.drops_questions:
-        threads.drop_questions(tx, thread.id)
+        threads.drop_questions(tx, thread.id, caller.actor)
     wake_at = tx.now() + timedelta(seconds=request.after_seconds) if request.after_seconds else None
     runs.insert_pending(
         tx,
@@ -80,6 +83,7 @@ def start(
         thread.id,
         assistant_id=assistant.id,
         graph_id=assistant.graph_id,
+        actor=caller.actor,
         answers=request.answers,
         wake_at=wake_at,
         temporary=thread_id is None and not request.keep_thread,
@@ -89,13 +93,41 @@ def start(
         webhook=request.webhook,
         **({"created_at": wake_at} if wake_at else {}),
     )
-    if request.answers and command:
-        record_answers(tx, caller, thread, run_id, command["resume"])
+    if given is not None:
+        record_answers(tx, caller, thread, run_id, given)
+    elif not thread.waits and thread.next and not (request.input or request.command or request.after_seconds):
+        go_past_breakpoint(tx, caller, thread)
     run = runs.get(tx, run_id)
     assert run is not None
     waits = thread.waits and not admission.drops_questions
     _put_in_line(tx, run, waits=waits, present=None if admission.by else [*present, run])
     return run, replaced
+
+
+def go_on(tx: Tx, run_id: str, thread: Thread, before: Run, *, command: dict[str, Any] | None, gated: bool) -> Run:
+    """A run that carries a decision to a thread that waits for it: as the run before it was asked for, with the
+    answer in place of its input."""
+    kwargs = {**before.kwargs, "input": None, "command": command, "checkpoint": None}
+    kwargs = durable(kwargs) if gated else kwargs
+    runs.insert_pending(
+        tx,
+        run_id,
+        thread.id,
+        assistant_id=before.assistant_id,
+        graph_id=before.graph_id,
+        actor=before.actor,
+        answers=True,
+        wake_at=None,
+        temporary=before.temporary,
+        multitask_strategy=Strategy.ENQUEUE,
+        metadata=before.metadata,
+        kwargs=kwargs,
+        webhook=before.webhook,
+    )
+    run = runs.get(tx, run_id)
+    assert run is not None
+    _put_in_line(tx, run, waits=thread.waits, present=None)
+    return run
 
 
 def _thread_for(
@@ -143,6 +175,14 @@ def _admission(present: Sequence[Run], thread: Thread, request: RunRequest, stra
         return Admission()
     awake = [run for run in present if run.wake_at is None]
     return admit(strategy, active=awake, pending=thread.pending, answers=request.answers)
+
+
+def _moves(request: RunRequest, admission: Admission, thread: Thread) -> bool:
+    """Whether it would get past what the thread waits for in any way but by its answer."""
+    command = request.command or {}
+    steered = bool(command.get("goto") or command.get("update") or request.checkpoint)
+    past_breakpoint = not thread.waits and bool(thread.next) and not request.after_seconds
+    return steered or admission.drops_questions or past_breakpoint
 
 
 def _fork(tx: Tx, thread: Thread, request: RunRequest) -> dict[str, Any] | None:

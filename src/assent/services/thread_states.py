@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from assent.domain.access import Principal, Scope
-from assent.domain.runs import Outcome, RunStatus, next_in_line
+from assent.domain.access import Principal, Scope, system
+from assent.domain.runs import Outcome, Run, RunStatus, next_in_line
 from assent.domain.threads import Thread, ThreadStatus, resting
 from assent.engine import outcomes, states
 from assent.engine.histories import Address, Edit, Histories, Update
 from assent.errors import BadRequest, Conflict, NotFound, ThreadBusy
 from assent.ports import Store
+from assent.services.answering import require_free
 from assent.services.authorization import on_thread
+from assent.services.refusals import noted
 from assent.services.thread_access import ThreadAccess
-from assent.store import checkpoints, runs, threads
+from assent.store import asking, checkpoints, runs, threads
 from assent.store.containment import check_filter
 from assent.store.transaction import Tx
 
@@ -33,6 +35,7 @@ OnState = Callable[[str, str, Json], Awaitable[None]]
 _READ = (Scope.RUNS_WRITE, Scope.ITEMS_READ)
 _TRIES = 5
 _COPY = "__copy__"
+END = "__end__"
 
 
 class ThreadStates:
@@ -93,7 +96,8 @@ class ThreadStates:
         """Changes the state as if a node had; `values=None, as_node="__end__"` ends the thread. Returns the new
         checkpoint's address. Refused while something runs."""
         caller.require(Scope.RUNS_WRITE)
-        edit = await self._edit(caller, thread_id, update, at)
+        async with noted(self._store, caller):
+            edit = await self._edit(caller, thread_id, update, at)
         return edit.checkpoint
 
     async def repair(self, caller: Principal, thread_id: str) -> Json:
@@ -103,8 +107,13 @@ class ThreadStates:
         under a new id. Returns the new checkpoint's address.
         """
         caller.require(Scope.RUNS_WRITE)
-        edit = await self._edit(caller, thread_id, Update(as_node=_COPY), None, unfinished=True)
+        async with noted(self._store, caller):
+            edit = await self._edit(caller, thread_id, Update(as_node=_COPY), None, unfinished=True)
         return edit.checkpoint
+
+    async def end(self, tenant: str, thread_id: str) -> None:
+        """Ends a thread where it stands, because a person decided so or nobody did in time."""
+        await self._edit(system(tenant), thread_id, Update(as_node=END), None)
 
     async def outcome(self, tenant: str, graph_id: str, thread_id: str) -> Outcome:
         """What the checkpoints say, where the row does not know yet."""
@@ -116,13 +125,13 @@ class ThreadStates:
     ) -> Edit:
         tenant, (visible, _) = caller.tenant, await self._may.update(caller, thread_id)
         for _ in range(_TRIES):
-            thread = await self._store.read(tenant, on_thread(visible, _editable), thread_id)
+            thread = await self._store.read(tenant, on_thread(visible, _editable), thread_id, caller)
             edit = await self._histories.edit(
                 tenant, _graph(thread), thread_id, [[update]], at=at, metadata=_stamp(thread)
             )
             if unfinished and not edit.outcome.next:
                 raise Conflict("The thread has come to its end: there is nothing to repair.")
-            if await self._store.write(tenant, on_thread(visible, _store_edit), thread_id, edit):
+            if await self._store.write(tenant, on_thread(visible, _store_edit), thread_id, caller, edit):
                 await self._tell(tenant, thread_id, edit)
                 return edit
         raise Conflict("The thread's state keeps changing. Try again.")
@@ -149,21 +158,28 @@ def found(tx: Tx, thread_id: str, *, lock: bool = False) -> Thread:
     return thread
 
 
-def put_state(tx: Tx, thread_id: str, outcome: Outcome) -> None:
-    """The row follows the checkpoints. What failed before is over."""
+def put_state(tx: Tx, thread: Thread, outcome: Outcome) -> None:
+    """The row follows the checkpoints, and the items follow the row. What failed before is over."""
     threads.set_state(
         tx,
-        thread_id,
+        thread.id,
         status=resting(waits=bool(outcome.pending), next=outcome.next),
         values=outcome.values,
         interrupts=outcome.interrupts,
         error=None,
         next=list(outcome.next),
     )
+    asking.follow(tx, waiting(thread, outcome.pending, outcome.values))
+
+
+def waiting(thread: Thread, pending: Sequence[Json], values: Any, run: Run | None = None) -> asking.Waiting:
+    """What the thread waits for, where no run of its own has just said so."""
+    assistant = thread.metadata.get("assistant_id")
+    return asking.Waiting(thread.id, pending, graph_id=thread.graph_id, assistant_id=assistant, values=values, run=run)
 
 
 def refresh(tx: Tx, thread_id: str, outcome: Outcome) -> Thread:
-    put_state(tx, thread_id, outcome)
+    put_state(tx, found(tx, thread_id), outcome)
     if outcome.pending:
         threads.mark_shown(tx, thread_id)
     return found(tx, thread_id)
@@ -182,9 +198,10 @@ def _stamp(thread: Thread) -> Json:
     return {name: thread.metadata[name] for name in ("graph_id", "assistant_id") if name in thread.metadata}
 
 
-def _editable(tx: Tx, thread_id: str) -> Thread:
+def _editable(tx: Tx, thread_id: str, caller: Principal) -> Thread:
     thread = found(tx, thread_id)
     _require_rest(tx, thread)
+    require_free(tx, caller, thread)
     return thread
 
 
@@ -196,15 +213,16 @@ def _require_rest(tx: Tx, thread: Thread) -> None:
         raise ThreadBusy(f"Thread {thread.id} has in-flight runs: {', '.join(run.id for run in active)}")
 
 
-def _store_edit(tx: Tx, thread_id: str, edit: Edit) -> bool:
+def _store_edit(tx: Tx, thread_id: str, caller: Principal, edit: Edit) -> bool:
     """False where the thread has moved on since the edit was made."""
     thread = found(tx, thread_id, lock=True)
     _require_rest(tx, thread)
+    require_free(tx, caller, thread)
     head = checkpoints.latest(tx, thread_id, "")
     if (head.checkpoint_id if head else None) != edit.head:
         return False
     edit.store(tx)
-    put_state(tx, thread_id, edit.outcome)
+    put_state(tx, thread, edit.outcome)
     waits = bool(edit.outcome.pending)
     if runs.promote(tx, thread_id, waits=waits) is not None and not waits:
         threads.set_status(tx, thread_id, ThreadStatus.BUSY)

@@ -17,8 +17,8 @@ from assent.errors import AlreadyExists, AssentError, BadRequest, Conflict
 from assent.ports import Authorizer, Store
 from assent.services.authorization import on_thread
 from assent.services.thread_access import ThreadAccess
-from assent.services.thread_states import OnState, ThreadStates, found, put_state, refresh
-from assent.store import frames, runs, thread_search, thread_storage, threads
+from assent.services.thread_states import OnState, ThreadStates, found, put_state, refresh, waiting
+from assent.store import asking, frames, runs, thread_search, thread_storage, threads
 from assent.store.containment import check_filter
 from assent.store.thread_storage import Size
 from assent.store.transaction import Tx
@@ -198,7 +198,7 @@ def _create(
         threads.set_lifetime(tx, thread_id, lifetime)
     if past is not None:
         past.store(tx)
-        put_state(tx, thread_id, past.outcome)
+        put_state(tx, found(tx, thread_id), past.outcome)
     return _shown(tx, found(tx, thread_id))
 
 
@@ -230,6 +230,8 @@ def _copy(tx: Tx, thread_id: str, copy_id: str, more: dict[str, Any]) -> tuple[T
             error=source.error,
             next=source.next or [],
         )
+        last = next(iter(runs.page(tx, thread_id, status=None, limit=1, offset=0)), None)
+        asking.follow(tx, waiting(found(tx, copy_id), source.pending, source.values, last))
     return _shown(tx, found(tx, copy_id)), running
 
 

@@ -1,14 +1,14 @@
-"""People: who may sign in, with which role, and how they are forgotten."""
+"""People: who may sign in, with which role, in which groups, and how they are forgotten."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from assent.domain.access import Principal, Role, Scope
 from assent.domain.ids import new_id, new_token, token_hash
 from assent.domain.users import User
-from assent.errors import AlreadyExists, Conflict, NotFound
+from assent.errors import AlreadyExists, Conflict, Invalid, NotFound
 from assent.ports import Store
 from assent.services import names
 from assent.services.access import require_person
@@ -17,6 +17,7 @@ from assent.store.paging import Page
 from assent.store.transaction import Tx
 
 LINK_LIFETIME = timedelta(minutes=15)
+MOST_GROUPS = 100
 
 
 class Users:
@@ -25,20 +26,34 @@ class Users:
         self._store = store
         self._changed = changed
 
-    async def create(self, caller: Principal, *, name: str, role: Role, email: str | None = None) -> User:
+    async def create(
+        self, caller: Principal, *, name: str, role: Role, email: str | None = None, groups: Iterable[str] = ()
+    ) -> User:
         caller.require(Scope.ADMIN)
-        return await self._store.write(caller.tenant, _create, caller, names.checked(name), role, email)
+        named, belongs = names.checked(name), _checked(groups)
+        return await self._store.write(caller.tenant, _create, caller, named, role, email, belongs)
+
+    async def find(self, caller: Principal, name: str) -> User | None:
+        caller.require(Scope.ADMIN)
+        return await self._store.read(caller.tenant, users.by_name, name)
 
     async def list(self, caller: Principal, *, limit: int = 50, cursor: str | None = None) -> Page[User]:
         caller.require(Scope.ADMIN)
         return await self._store.read(caller.tenant, users.page, limit=limit, cursor=cursor)
 
     async def change(
-        self, caller: Principal, name: str, *, role: Role | None = None, disabled: bool | None = None
+        self,
+        caller: Principal,
+        name: str,
+        *,
+        role: Role | None = None,
+        disabled: bool | None = None,
+        groups: Iterable[str] | None = None,
     ) -> User:
         """Disabling signs the person out everywhere; their keys stop working at once."""
         caller.require(Scope.ADMIN)
-        user = await self._store.write(caller.tenant, _change, caller, name, role, disabled)
+        belongs = None if groups is None else _checked(groups)
+        user = await self._store.write(caller.tenant, _change, caller, name, role, disabled, belongs)
         self._changed()
         return user
 
@@ -58,16 +73,33 @@ class Users:
         return erased
 
 
-def _create(tx: Tx, caller: Principal, name: str, role: Role, email: str | None) -> User:
-    user = User(new_id(), name, email, role, tx.now(), None)
+def _checked(groups: Iterable[str]) -> frozenset[str]:
+    """Groups are whatever policies name; they are called as people are."""
+    found = frozenset(map(names.checked, groups))
+    if len(found) > MOST_GROUPS:
+        raise Invalid(f"a person is in at most {MOST_GROUPS} groups")
+    return found
+
+
+def _create(
+    tx: Tx, caller: Principal, name: str, role: Role, email: str | None, groups: frozenset[str] = frozenset()
+) -> User:
+    user = User(new_id(), name, email, role, tx.now(), None, groups)
     if not users.insert(tx, user):
         raise AlreadyExists(f"there is a user {name!r} already")
-    events.append(tx, caller, "user.created", f"reviewer:{user.id}", {"name": name, "role": role})
+    told = {"name": name, "role": role, **({"groups": sorted(groups)} if groups else {})}
+    events.append(tx, caller, "user.created", f"reviewer:{user.id}", told)
     return user
 
 
-def _change(tx: Tx, caller: Principal, name: str, role: Role | None, disabled: bool | None) -> User:
+def _change(
+    tx: Tx, caller: Principal, name: str, role: Role | None, disabled: bool | None, groups: frozenset[str] | None
+) -> User:
     user = _get(tx, name)
+    if groups is not None and groups != user.groups:
+        users.set_groups(tx, user.id, groups)
+        told = {"from": sorted(user.groups), "to": sorted(groups)}
+        events.append(tx, caller, "user.groups_changed", f"reviewer:{user.id}", told)
     if role is not None and role is not user.role:
         users.set_role(tx, user.id, role)
         events.append(tx, caller, "user.role_changed", f"reviewer:{user.id}", {"from": user.role, "to": role})

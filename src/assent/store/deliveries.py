@@ -12,15 +12,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, Select, bindparam, delete, func, select, update
+from sqlalchemy import Row, Select, bindparam, delete, exists, func, select, update
 
-from assent.domain import webhooks
-from assent.domain.deliveries import WEBHOOK, Delivery, DeliveryStatus, Failure, delay_after
+from assent.domain.deliveries import Delivery, DeliveryStatus, Failure, delay_after
 from assent.domain.ids import new_id
-from assent.domain.runs import Outcome, Run
-from assent.store import jsontext, threads
 from assent.store.paging import Keyset, Page
-from assent.store.tables import TENANT, deliveries
+from assent.store.tables import TENANT, deliveries, runs
 from assent.store.transaction import Tx
 
 BELL = "deliveries"
@@ -69,6 +66,14 @@ _RETRY = (
     .where(*_ONE, deliveries.c.status == DeliveryStatus.FAILED)
     .values(status=DeliveryStatus.PENDING, attempts=0, due_at=bindparam("now"))
 )
+_UNDER_WAY = (
+    select(deliveries.c.delivery_id)
+    .where(deliveries.c.tenant_id == TENANT, deliveries.c.subject == bindparam("about"))
+    .where(deliveries.c.status != DeliveryStatus.DELIVERED)
+    .where(~exists().where(runs.c.tenant_id == deliveries.c.tenant_id, runs.c.run_id == deliveries.c.delivery_id))
+    .limit(1)
+)
+_WITHDRAW = delete(deliveries).where(*_ONE, deliveries.c.status == DeliveryStatus.PENDING, deliveries.c.attempts == 0)
 _RELEASE = (
     update(deliveries)
     .where(deliveries.c.status == DeliveryStatus.SENDING)
@@ -76,17 +81,6 @@ _RELEASE = (
 )
 _PRUNE = delete(deliveries).where(deliveries.c.due_at.is_(None), deliveries.c.attempted_at < bindparam("before"))
 _ORDER = Keyset((deliveries.c.created_at, deliveries.c.delivery_id), descending=True)
-
-
-def announce(tx: Tx, run: Run, outcome: Outcome) -> None:
-    """Tells the receiver a run named how it ended. Called where the outcome is recorded, after the thread's row."""
-    if run.webhook is None:
-        return
-    now = tx.now()
-    ended = replace(run, status=outcome.status, error=outcome.error, ended_at=now, updated_at=now)
-    thread = threads.get(tx, run.thread_id)
-    body = webhooks.body(ended, outcome, thread.pending if thread else [])
-    add(tx, WEBHOOK, subject=f"run:{run.id}", target=run.webhook, body=jsontext.dump(body))
 
 
 def add(tx: Tx, kind: str, *, subject: str, target: str, body: str, wait: timedelta = timedelta()) -> str:
@@ -155,6 +149,17 @@ def retry(tx: Tx, delivery_id: str) -> bool:
     """A delivery that failed for good gets all its attempts again, the first one now."""
     tx.ring(BELL)
     return tx.change(_RETRY, id=delivery_id, now=tx.now()) == 1
+
+
+def under_way(tx: Tx, subject: str) -> bool:
+    """Whether something about it has still to arrive; what has failed for good can be retried. Where the run that
+    carries it is there, it has arrived, also if that is not written down yet."""
+    return tx.first(_UNDER_WAY, about=subject) is not None
+
+
+def withdraw(tx: Tx, delivery_id: str) -> bool:
+    """Takes back what nobody has begun to send."""
+    return tx.change(_WITHDRAW, id=delivery_id) == 1
 
 
 def get(tx: Tx, delivery_id: str) -> Delivery | None:

@@ -18,6 +18,9 @@ from assent.store.paging import Keyset, Page
 from assent.store.tables import TENANT, event_heads, event_payloads, events
 from assent.store.transaction import Tx
 
+BELL = "events"
+"""Rung by every transaction that has something to tell, for those who watch from this process."""
+
 Entry = tuple[Event, str | None]
 """An event with its payload's canonical text, or None where that was erased."""
 
@@ -36,6 +39,8 @@ _ENTRIES = (
     .where(events.c.tenant_id == TENANT)
 )
 _FROM = _ENTRIES.where(events.c.seq > bindparam("after")).order_by(events.c.seq).limit(bindparam("limit"))
+_OF_SUBJECT = _ENTRIES.where(events.c.subject == bindparam("about")).order_by(events.c.seq)
+_OF_KIND_AFTER = _FROM.where(events.c.subject.like(bindparam("prefix")))
 _STRAYS = (
     select(event_payloads.c.seq)
     .outerjoin(events, (events.c.tenant_id == event_payloads.c.tenant_id) & (events.c.seq == event_payloads.c.seq))
@@ -61,6 +66,7 @@ def append(tx: Tx, actor: Principal | str, kind: str, subject: str, payload: dic
     tx.insert(events, **_columns(event))
     tx.insert(event_payloads, seq=event.seq, payload=text)
     tx.change(_MOVE_HEAD, new_seq=event.seq, new_hash=event.hash)
+    tx.ring(BELL)
     return event
 
 
@@ -97,6 +103,16 @@ def search(
     for column, value in wanted.items():
         statement = statement if value is None else statement.where(column == value)
     return _BY_SEQ.page(tx, statement, _entry, limit=limit, cursor=cursor)
+
+
+def of_subject(tx: Tx, subject: str) -> list[Entry]:
+    """Everything that happened to it, oldest first."""
+    return [_entry(row) for row in tx.all(_OF_SUBJECT, about=subject)]
+
+
+def after(tx: Tx, seq: int, prefix: str, limit: int) -> list[Entry]:
+    """What happened to subjects of one kind since, oldest first."""
+    return [_entry(row) for row in tx.all(_OF_KIND_AFTER, after=seq, prefix=f"{prefix}%", limit=limit)]
 
 
 def tenants(tx: Tx) -> list[str]:

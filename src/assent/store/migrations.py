@@ -1,7 +1,7 @@
 """Brings a database up to the newest schema: at start, and by `assent db upgrade`.
 
 Revisions are numbered files under `revisions/`, so the newest is known without importing Alembic, which is slow to
-import and needed only where there is something to do.
+import and needed only where there is an older schema to upgrade: a new database gets the tables as they are.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from sqlalchemy import Connection, NullPool, create_engine, inspect, make_url, text
 
 from assent.errors import ConfigError
+from assent.store.tables import metadata
 
 _REVISIONS = Path(__file__).parent / "revisions"
 _UPGRADE_LOCK = 0x617373656E74  # "assent": one process upgrades, the others wait and find it done
@@ -40,8 +41,11 @@ def upgrade(url: str) -> str:
             found = _current(connection)
             if found is not None and found > newest():
                 raise ConfigError(f"the database has revision {found}, newer than this Assent knows ({newest()})")
-            if found != newest():
+            if found is None:
+                _create(connection)
+            elif found != newest():
                 _run_alembic(connection)
+            if found != newest():
                 log.info("database upgraded", extra={"from": found, "to": newest()})
     return newest()
 
@@ -83,11 +87,18 @@ def _exclusive(connection: Connection) -> Iterator[None]:
     connection.exec_driver_sql("COMMIT")
 
 
-def _run_alembic(connection: Connection) -> None:
+def _create(connection: Connection) -> None:
+    """All tables at once, marked as the newest revision. Tests hold them against what the revisions make."""
+    metadata.create_all(connection, checkfirst=False)
+    connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32) PRIMARY KEY NOT NULL)")
+    connection.execute(text("INSERT INTO alembic_version VALUES (:newest)"), {"newest": newest()})
+
+
+def _run_alembic(connection: Connection, to: str = "head") -> None:
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(_REVISIONS))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, to)

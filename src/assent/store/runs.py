@@ -11,7 +11,7 @@ from sqlalchemy import Row, bindparam, delete, func, literal_column, select, upd
 
 from assent.domain.runs import Cancel, Cancelled, Outcome, Run, RunStatus, Strategy, next_in_line
 from assent.domain.threads import Thread, ThreadStatus
-from assent.store import deliveries, frames, threads
+from assent.store import frames, threads, webhooks
 from assent.store.checkpoints import Attempt, Fenced
 from assent.store.prepared import Prepared
 from assent.store.tables import TENANT, runs
@@ -153,7 +153,7 @@ def cancel(tx: Tx, run: Run, how: Cancel) -> bool:
     """Ends a run that has never started (True), or asks one that has to stop (False): its next attempt, if nobody is
     at it now, ends it as well."""
     if run.status is RunStatus.PENDING and tx.change(_CANCEL_UNBEGUN, id=run.id, how=how, now=tx.now()):
-        deliveries.announce(tx, run, Outcome(RunStatus.INTERRUPTED, rolled_back=how is Cancel.ROLLBACK))
+        webhooks.announce(tx, run, Outcome(RunStatus.INTERRUPTED, rolled_back=how is Cancel.ROLLBACK))
         frames.close(tx, run)
         if how is Cancel.ROLLBACK:
             remove(tx, run.id)
@@ -195,6 +195,7 @@ def run_of(row: Row[Any]) -> Run:
         status=RunStatus(row.status),
         position=row.position,
         attempt=row.attempt,
+        actor=row.actor,
         answers=row.answers,
         wake_at=row.wake_at,
         cancel=Cancel(row.cancel) if row.cancel else None,

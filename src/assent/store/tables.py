@@ -75,6 +75,7 @@ users = Table(
     Column("name", String, nullable=False),
     Column("email", String),
     Column("role", String, nullable=False),
+    Column("groups", Json, nullable=False, server_default="[]"),
     Column("created_at", Instant, nullable=False),
     Column("disabled_at", Instant),
     UniqueConstraint("tenant_id", "name"),
@@ -222,6 +223,8 @@ runs = Table(
     Column("status", String, nullable=False),
     Column("position", BigInteger, nullable=False),
     Column("attempt", Integer, nullable=False, default=0),
+    # Who started it; of one that goes on after an answer, who started the first.
+    Column("actor", String, nullable=False, server_default="system"),
     Column("answers", Boolean, nullable=False),  # carries a resume: may start while the thread waits
     Column("wake_at", Instant),  # delayed: takes no part in its thread's order before this
     Column("cancel", String),  # interrupt or rollback, once asked for
@@ -310,6 +313,220 @@ deliveries = Table(
     Index(None, "tenant_id", "created_at", "delivery_id"),
     Index(None, "tenant_id", "status", "created_at", "delivery_id"),
     Index(None, "tenant_id", "subject", "created_at", "delivery_id"),
+)
+
+items = Table(
+    "items",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("item_id", String, primary_key=True),
+    Column("status", String, nullable=False),
+    Column("open", Boolean, nullable=False),  # what the status says, for the indexes
+    Column("resolution", String),
+    Column("revision", Integer, nullable=False),
+    Column("hash", String, nullable=False),
+    Column("type", String, nullable=False),
+    Column("dialect", String, nullable=False),
+    Column("title", String, nullable=False),
+    Column("summary", String, nullable=False),
+    Column("gated", Boolean, nullable=False),
+    Column("risk", String),
+    Column("policy", Json, nullable=False),  # the rule in force when it was asked
+    Column("execution", String),
+    Column("deployment", String, nullable=False),
+    Column("graph_id", String),
+    Column("assistant_id", String),
+    Column("thread_id", String),
+    Column("run_id", String),
+    Column("interrupt_id", String),
+    Column("doubt_id", String),  # the interrupt in which the gate asks how an interrupted call ended
+    Column("requester", String, nullable=False),
+    Column("recipient", String),
+    Column("entity_type", String),
+    Column("entity_id", String),
+    Column("dedupe_key", String),
+    Column("callback", String),
+    Column("follows", String),  # the item that this one came after
+    Column("approvals", Integer, nullable=False),  # how many have agreed to the current revision
+    Column("claimed_by", String),
+    Column("claimed_until", Instant),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    Column("decided_at", Instant),
+    Column("decided_by", String),
+    Column("undo_until", Instant),
+    Column("expires_at", Instant),
+    Column("due_at", Instant, index=True),  # when time itself has to do something about it
+    Column("due", String),
+    Index(None, "tenant_id", "open", "created_at", "item_id"),
+    Index(None, "tenant_id", "created_at", "item_id"),
+    Index(None, "tenant_id", "status", "created_at", "item_id"),
+    Index(None, "tenant_id", "type", "open", "created_at", "item_id"),
+    Index(None, "tenant_id", "execution", "created_at", "item_id"),
+    Index(None, "tenant_id", "thread_id", "interrupt_id", "created_at"),
+    Index(
+        "ix_items_one_open",
+        "tenant_id",
+        "deployment",
+        "thread_id",
+        "interrupt_id",
+        unique=True,
+        sqlite_where=text("open AND interrupt_id IS NOT NULL"),
+        postgresql_where=text("open AND interrupt_id IS NOT NULL"),
+    ),
+    Index(
+        "ix_items_dedupe",
+        "tenant_id",
+        "requester",
+        "dedupe_key",
+        unique=True,
+        sqlite_where=text("dedupe_key IS NOT NULL"),
+        postgresql_where=text("dedupe_key IS NOT NULL"),
+    ),
+)
+
+item_revisions = Table(
+    "item_revisions",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("item_id", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("hash", String, nullable=False),
+    Column("asked", JSON, nullable=False),  # the interrupt's value, which may be null, or the request, as it came
+    Column("response_schema", Json),
+    Column("calls", Json, nullable=False),  # the agent's ids of the actions, by key, where the value holds none
+    Column("edits", Json, nullable=False),  # what a reviewer changed about it, by key
+    Column("author", String, nullable=False),
+    Column("notes", String),
+    Column("created_at", Instant, nullable=False),
+)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("decision_id", String, primary_key=True),
+    Column("item_id", String, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("hash", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("verdicts", Json, nullable=False),
+    Column("notes", String),
+    Column("actor", String, nullable=False),
+    Column("via", String, nullable=False),
+    Column("standing", Boolean, nullable=False),  # false once it was taken back or a newer revision dismissed it
+    Column("closes", Boolean, nullable=False),
+    Column("delivery_id", String),
+    Column("at", Instant, nullable=False),
+    Index(None, "tenant_id", "item_id", "at", "decision_id"),
+    Index(
+        "ix_decisions_one_closing",
+        "tenant_id",
+        "item_id",
+        unique=True,
+        sqlite_where=text("closes AND standing"),
+        postgresql_where=text("closes AND standing"),
+    ),
+)
+
+grants = Table(
+    "grants",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("grant_id", String, primary_key=True),
+    Column("item_id", String, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("decision_id", String, nullable=False),
+    Column("thread_id", String, nullable=False),
+    Column("call_id", String, nullable=False),
+    Column("tool", String, nullable=False),
+    Column("hash", String, nullable=False),
+    Column("status", String, nullable=False),
+    Column("not_before", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+    Column("task", String),  # the task of the graph that used it: the same one finds what came of it
+    Column("run_id", String),
+    Column("attempt", Integer),
+    Column("result", Json),
+    Column("created_at", Instant, nullable=False),
+    Column("started_at", Instant),
+    Column("ended_at", Instant),
+    Index(None, "tenant_id", "thread_id", "call_id", "created_at"),
+    Index(None, "tenant_id", "item_id"),
+)
+
+comments = Table(
+    "comments",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("comment_id", String, primary_key=True),
+    Column("item_id", String, nullable=False),
+    Column("actor", String, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("at", Instant, nullable=False),
+    Index(None, "tenant_id", "item_id", "at", "comment_id"),
+)
+
+item_links = Table(
+    "item_links",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("item_id", String, primary_key=True),
+    Column("thread_id", String, primary_key=True),
+    Column("created_at", Instant, nullable=False),
+)
+
+item_marks = Table(  # what one person has put on an item for themselves
+    "item_marks",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("item_id", String, primary_key=True),
+    Column("actor", String, primary_key=True),
+    Column("draft", Json),
+    Column("snoozed_until", Instant),
+)
+
+policies = Table(
+    "policies",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("policy", Json, nullable=False),
+    Column("hash", String, nullable=False),
+    Column("source", String, nullable=False),
+    Column("actor", String, nullable=False),
+    Column("created_at", Instant, nullable=False),
+)
+
+standing_approvals = Table(
+    "standing_approvals",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("approval_id", String, primary_key=True),
+    Column("tool", String, nullable=False),
+    Column("graph", String),
+    Column("condition", String),
+    Column("args_hash", String),
+    Column("item_id", String),  # the decision it came from
+    Column("actor", String, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+    Column("uses_left", Integer),
+    Column("uses", Integer, nullable=False),
+    Column("revoked_at", Instant),
+    Index(None, "tenant_id", "tool", "created_at"),
+    Index(None, "tenant_id", "created_at", "approval_id"),
+)
+
+requests = Table(  # answers given under an Idempotency-Key
+    "requests",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("actor", String, primary_key=True),
+    Column("key", String, primary_key=True),
+    Column("body_hash", String, nullable=False),
+    Column("answer", Json, nullable=False),
+    Column("at", Instant, nullable=False, index=True),
 )
 
 memories = Table(

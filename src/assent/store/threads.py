@@ -8,7 +8,9 @@ from typing import Any
 
 from sqlalchemy import Row, bindparam, delete, null, select, update
 
+from assent.domain.questions import Resolution
 from assent.domain.threads import Interrupts, Lifetime, Thread, ThreadStatus
+from assent.store import asking
 from assent.store.prepared import Prepared
 from assent.store.tables import TENANT, checkpoint_writes, checkpoints, threads
 from assent.store.transaction import Tx
@@ -127,9 +129,10 @@ def set_state(
     )
 
 
-def drop_questions(tx: Tx, thread_id: str) -> None:
+def drop_questions(tx: Tx, thread_id: str, actor: str) -> None:
     """The thread moves on without an answer: nothing waits on it any more."""
     tx.change(_DROP_QUESTIONS, id=thread_id)
+    asking.end(tx, thread_id, Resolution.SUPERSEDED, actor)
 
 
 def mark_shown(tx: Tx, thread_id: str, *, as_of: datetime | None = None) -> None:
@@ -154,7 +157,8 @@ def expired(tx: Tx, limit: int) -> list[tuple[str, str]]:
 
 
 def remove(tx: Tx, thread_id: str) -> bool:
-    """The thread with its runs, answers and checkpoints."""
+    """The thread with its runs, answers and checkpoints. What it asked is closed; items are kept."""
+    asking.end(tx, thread_id)
     return [tx.change(statement, id=thread_id) for statement in _DELETE][-1] == 1
 
 

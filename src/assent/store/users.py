@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +20,7 @@ _BY_ID = _ALL.where(users.c.user_id == bindparam("user_id"))
 _ANY = select(func.count()).select_from(users).where(users.c.disabled_at.is_(None))
 _THIS = update(users).where(users.c.tenant_id == TENANT, users.c.user_id == bindparam("this"))
 _SET_ROLE = _THIS.values(role=bindparam("new_role"))
+_SET_GROUPS = _THIS.values(groups=bindparam("new_groups"))
 _SET_DISABLED = _THIS.values(disabled_at=bindparam("at"))
 _ANONYMISE = _THIS.values(name=bindparam("new_name"), email=None, disabled_at=bindparam("at"))
 _ORDER = Keyset((users.c.name,))
@@ -27,7 +29,13 @@ _ORDER = Keyset((users.c.name,))
 def insert(tx: Tx, user: User) -> bool:
     """False where the name is taken."""
     return tx.insert_new(
-        users, user_id=user.id, name=user.name, email=user.email, role=user.role, created_at=user.created_at
+        users,
+        user_id=user.id,
+        name=user.name,
+        email=user.email,
+        role=user.role,
+        groups=sorted(user.groups),
+        created_at=user.created_at,
     )
 
 
@@ -53,6 +61,10 @@ def set_role(tx: Tx, user_id: str, role: Role) -> None:
     tx.change(_SET_ROLE, this=user_id, new_role=role)
 
 
+def set_groups(tx: Tx, user_id: str, groups: Iterable[str]) -> None:
+    tx.change(_SET_GROUPS, this=user_id, new_groups=sorted(groups))
+
+
 def set_disabled(tx: Tx, user_id: str, at: datetime | None) -> None:
     tx.change(_SET_DISABLED, this=user_id, at=at)
 
@@ -66,4 +78,6 @@ def _user(row: Row[Any] | None) -> User | None:
 
 
 def _known(row: Row[Any]) -> User:
-    return User(row.user_id, row.name, row.email, Role(row.role), row.created_at, row.disabled_at)
+    return User(
+        row.user_id, row.name, row.email, Role(row.role), row.created_at, row.disabled_at, frozenset(row.groups)
+    )

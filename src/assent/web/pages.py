@@ -3,15 +3,12 @@ token out of a sign-in link's fragment, which never leaves the browser by itself
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 
-from assent.dialects import recognise
 from assent.domain.access import Principal, Scope
-from assent.domain.questions import Interrupt, Question
-from assent.domain.threads import Query, Thread, ThreadStatus
 from assent.errors import Unauthenticated
 from assent.http import sessions
 from assent.http.authentication import Caller
@@ -19,7 +16,6 @@ from assent.http.origins import require_same_origin
 from assent.http.routing import StrictRoute
 from assent.services.access import Access
 from assent.services.audit import Audit
-from assent.services.threads import Threads
 from assent.settings import Settings
 from assent.store.events import Entry
 from assent.web.rendering import render
@@ -27,7 +23,7 @@ from assent.web.rendering import render
 Text = Annotated[str, Form(max_length=500)]
 
 
-def routes(access: Access, audit: Audit, threads: Threads, settings: Settings) -> APIRouter:
+def routes(access: Access, audit: Audit, settings: Settings) -> APIRouter:
     web = APIRouter(include_in_schema=False, route_class=StrictRoute)
 
     @web.get("/")
@@ -59,23 +55,12 @@ def routes(access: Access, audit: Audit, threads: Threads, settings: Settings) -
         await sessions.sign_out(access, request, response)
         return response
 
-    @web.get("/inbox")
+    @web.get("/inbox/status")
     async def status_page(caller: Caller) -> Response:
-        entries, waiting = await _latest(audit, caller), await _waiting(threads, caller)
-        shown = _shown(settings)
-        return render("status.html", caller=caller, settings=settings, database=shown, entries=entries, waiting=waiting)
+        entries, shown = await _latest(audit, caller), settings.database_shown
+        return render("status.html", caller=caller, settings=settings, database=shown, entries=entries)
 
     return web
-
-
-async def _waiting(threads: Threads, caller: Principal) -> list[tuple[Thread, Question]]:
-    """What agents ask right now, newest first."""
-    found, _ = await threads.search(caller, Query(status=ThreadStatus.INTERRUPTED, limit=20), values=False)
-    return [(thread, _question(asked)) for thread in found for asked in thread.pending]
-
-
-def _question(asked: dict[str, Any]) -> Question:
-    return recognise(Interrupt(asked["id"], asked.get("value"), asked.get("response_schema")))
 
 
 async def _latest(audit: Audit, caller: Principal) -> list[Entry]:
@@ -85,7 +70,3 @@ async def _latest(audit: Audit, caller: Principal) -> list[Entry]:
 def _local(target: str) -> str:
     """Only a path of ours: `//elsewhere` and `https://elsewhere` would lead a signed-in person away."""
     return target if target.startswith("/") and not target.startswith(("//", "/\\")) else "/inbox"
-
-
-def _shown(settings: Settings) -> str:
-    return settings.database_shown

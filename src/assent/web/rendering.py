@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi.responses import HTMLResponse
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.staticfiles import StaticFiles
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _HERE = Path(__file__).parent
 _HEADERS = {
@@ -24,7 +26,30 @@ _HEADERS = {
 
 @cache
 def _environment() -> Environment:
-    return Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True, undefined=StrictUndefined)
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # not for servers that show no page
+
+    from assent.domain import canonical
+    from assent.web import markdown, texts, times, words
+
+    pages = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pages.filters.update(
+        shown=texts.shown,
+        shown_exactly=texts.shown_exactly,
+        spelled=texts.spelled,
+        canonical=canonical.text,
+        markdown=markdown.words,
+        host=markdown.host,
+        time=times.time,
+        counted=words.counted,
+    )
+    pages.globals.update(words=words)
+    return pages
 
 
 def render(template: str, *, status: int = 200, **facts: Any) -> HTMLResponse:

@@ -39,10 +39,12 @@ async def shared_guarded(
 
 async def _open(stack: AsyncExitStack, file: Path, empty: Path, loaded: LoadedGraphs, mode: Mode) -> Guarded:
     shutil.copy(empty, file)
-    settings = Settings(mode=mode, database=f"sqlite:///{file}", config=PROJECT)
+    settings = Settings(
+        mode=mode, database=f"sqlite:///{file}", config=PROJECT, policy=PROJECT.with_name("policy.toml")
+    )
     services = await stack.enter_async_context(open_services(settings))
     engine = await stack.enter_async_context(open_engine(services.store, loaded, settings))
-    return Guarded(services, settings, create_app(services, engine, settings))
+    return Guarded(services, settings, create_app(services, engine, settings), engine)
 
 
 @pytest.fixture

@@ -1,0 +1,123 @@
+"""REST: policies, what another one would have done, and standing approvals."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from assent.api.schemas import Body, Cursor, Limit, PageOf
+from assent.domain.canonical import Json
+from assent.http.authentication import Caller
+from assent.http.routing import router
+from assent.services.policies import LONGEST_APPROVAL, Policies, Replay
+from assent.store.policies import Version
+
+View = dict[str, Any]
+
+
+class PolicyIn(Body):
+    policy: Json = Field(description="the policy as a JSON document, or as a TOML text")
+
+
+class PolicyView(BaseModel):
+    version: int = Field(description="0 where nobody has written one: then everything is asked about")
+    policy: Json
+    hash: str
+    source: str
+    actor: str
+    created_at: str | None
+
+    @classmethod
+    def of(cls, version: Version) -> PolicyView:
+        at = version.created_at.isoformat() if version.created_at else None
+        return cls(
+            version=version.number,
+            policy=version.policy,
+            hash=version.hash,
+            source=version.source,
+            actor=version.actor,
+            created_at=at,
+        )
+
+
+class DifferenceView(BaseModel):
+    item_id: str
+    tool: str
+    before: str
+    after: str
+    rule: str
+    problems: list[str]
+
+
+class ReplayView(BaseModel):
+    looked_at: int
+    differences: list[DifferenceView]
+
+    @classmethod
+    def of(cls, replay: Replay) -> ReplayView:
+        found = [
+            DifferenceView(
+                item_id=item_id,
+                tool=one.call.tool,
+                before=one.before,
+                after=one.after.effect,
+                rule=one.after.rule.name,
+                problems=[f"{problem.path}: {problem.message}" for problem in one.after.problems],
+            )
+            for item_id, one in replay.differences
+        ]
+        return cls(looked_at=replay.looked_at, differences=found)
+
+
+class StandingIn(Body):
+    item_id: Annotated[str, Field(max_length=100)]
+    lifetime_seconds: float = Field(gt=0, le=LONGEST_APPROVAL.total_seconds())
+    uses: int | None = Field(None, ge=1, le=1_000_000)
+    condition: Annotated[str, Field(max_length=2000)] | None = Field(None, description="CEL over `args`")
+    same_args: bool = Field(True, description="only for exactly the arguments of that item")
+
+
+def routes(policies: Policies) -> APIRouter:
+    api = router("/api", "policies")
+
+    @api.get("/policies")
+    async def policy_in_force(caller: Caller) -> PolicyView:
+        return PolicyView.of(await policies.in_force(caller))
+
+    @api.put("/policies")
+    async def put_policy(caller: Caller, body: PolicyIn) -> PolicyView:
+        return PolicyView.of(await policies.put(caller, body.policy))
+
+    @api.get("/policies/versions")
+    async def policy_versions(caller: Caller, limit: Limit = 50, cursor: Cursor = None) -> PageOf[PolicyView]:
+        page = await policies.versions(caller, limit=limit, cursor=cursor)
+        return PageOf(items=[PolicyView.of(version) for version in page.items], next=page.next)
+
+    @api.post("/policies/test")
+    async def test_policy(caller: Caller, body: PolicyIn) -> ReplayView:
+        return ReplayView.of(await policies.test(caller, body.policy))
+
+    @api.get("/standing-approvals")
+    async def list_standing(caller: Caller, limit: Limit = 50, cursor: Cursor = None) -> PageOf[View]:
+        page = await policies.standing(caller, limit=limit, cursor=cursor)
+        return PageOf(items=page.items, next=page.next)
+
+    @api.post("/standing-approvals", status_code=201)
+    async def allow_always(caller: Caller, body: StandingIn) -> list[View]:
+        return await policies.allow_always(
+            caller,
+            body.item_id,
+            lifetime=timedelta(seconds=body.lifetime_seconds),
+            uses=body.uses,
+            condition=body.condition,
+            same_args=body.same_args,
+        )
+
+    @api.delete("/standing-approvals/{approval_id}")
+    async def revoke_standing(caller: Caller, approval_id: str) -> View:
+        return await policies.revoke(caller, approval_id)
+
+    return api

@@ -1,0 +1,277 @@
+"""The way of a call through the gate, written once for threads and coroutines.
+
+`through` is a generator: it yields what has to be done next (a store function to run, the call itself to make) and is
+sent what came of it; `drive` and `adrive` do it. A grant is consumed first. Only where there is none is a person asked,
+and after the answer the grant is looked for again: an answer alone, whoever sent it, never runs anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NoReturn, Protocol, TypeAlias
+
+from langgraph.errors import GraphInterrupt
+
+from assent.domain.canonical import Json
+from assent.domain.grants import Call, Grant, Passage, Passing, covers
+from assent.domain.policies import Effect
+from assent.domain.questions import Verb, Verdict
+from assent.errors import Unavailable
+from assent.gate import results
+from assent.gate.keeper import Keeper, Pending, current_grant, granted, take_over
+from assent.gate.questions import Asking, doubt
+from assent.gate.task import Task
+from assent.store import gate, grants
+from assent.store.gate import Asked, Judged
+from assent.store.transaction import Tx
+
+_WAITS = (0.1, 0.3, 1.0, 3.0)
+"""Seconds between tries to write down what came of a call. After the last one it stays in doubt."""
+
+FIRST = "nobody has approved this call"
+"""Why a call is asked about for the first time: no reason that its reviewer has to be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Make:
+    """Make the call now, with these arguments."""
+
+    args: Json
+    grant: Grant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """What came of the call must be written down: a busy store is tried again, and nothing cuts it short."""
+
+    function: Callable[[Tx], Any]
+
+
+Step: TypeAlias = Callable[[Tx], Any] | Make | Keep
+Steps: TypeAlias = Generator[Step, Any, Any]
+Standing: TypeAlias = Callable[[Tx], bool]
+
+
+class Guarded(Protocol):
+    """What stands behind the gate: a tool of an agent, or a function."""
+
+    name: str
+    idempotent: bool
+    listed: bool | None
+    """Whether the author wants it to ask; None where nothing was said about it."""
+
+    conditional: bool
+    """Whether that may be another answer the next time: then a call that was asked about stays asked about."""
+
+    def asking(self) -> Asking:
+        """How to ask for it."""
+        ...
+
+    def declined(self, verdict: Verdict) -> Any:
+        """What its caller gets instead of a result."""
+        ...
+
+    def forbidden(self, rule: str) -> Any:
+        """The same where the policy never lets it run."""
+        ...
+
+    def edited(self, result: Any, args: Json) -> Any:
+        """The result of a call that a person has changed before it was made."""
+        ...
+
+    def again(self, recorded: Json) -> Any:
+        """The result of a call that was made already, as it was recorded."""
+        ...
+
+
+def through(task: Task, keeper: Keeper, guarded: Guarded, args: Json, call_id: str) -> Steps:
+    made = Call(task.thread_id, call_id, guarded.name, args, task.ns, guarded.idempotent)
+    held = current_grant()
+    if held is not None and (yield lambda tx: covers(held, tx.tenant, made)) and take_over(held):
+        return (yield Make(args, held))
+    judged: Judged = yield _judging(task, keeper, made)
+    if judged.effect is Effect.NEVER:
+        return guarded.forbidden(judged.rule)
+    free = _is_free(judged, guarded.listed)
+    if free and not guarded.conditional:
+        return (yield Make(args))
+    known = yield partial(gate.asked, thread_id=task.thread_id, call_id=call_id, interrupt_ids=task.interrupt_ids)
+    own = {id: asked for id, asked in known.items() if asked.call_id == call_id}
+    if free and not own:
+        return (yield Make(args))
+    standing = _standing(task, keeper, made) if judged.sound and judged.alone and not own else None
+    return (yield from _granted(task, keeper, guarded, made, own, standing))
+
+
+def _judging(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], Judged]:
+    return partial(gate.judged, tool=call.tool, args=call.args, graph=task.graph_id, attempt=keeper.attempt)
+
+
+def _standing(task: Task, keeper: Keeper, call: Call) -> Standing:
+    return partial(gate.stands_approved, tool=call.tool, args=call.args, graph=task.graph_id, attempt=keeper.attempt)
+
+
+def _is_free(judged: Judged, listed: bool | None) -> bool:
+    """What the author lists to be asked is asked; then a rule that names the call counts, then the author's word that
+    it may run freely. Whatever nobody has spoken of is asked."""
+    if listed:
+        return False
+    return judged.effect is Effect.ALLOW if judged.named else listed is False
+
+
+def _granted(
+    task: Task, keeper: Keeper, guarded: Guarded, made: Call, own: Mapping[str, Asked], standing: Standing | None
+) -> Steps:
+    """`own` are the questions that this task has asked about the call so far. Before the first one, a standing approval
+    may answer instead."""
+    replies = task.answers(own.__contains__)
+    before = [id for id, _ in replies]
+    heard = keeper.heard(made.thread_id, before)
+    asking = guarded.asking()
+    said = [one for id, answer in replies if own[id].decided and (one := asking.read(made, answer)) is not None]
+    declined = next((one for one in said if one.verb in (Verb.REJECT, Verb.RESPOND)), None)
+    if declined is not None:  # first, so that the grant of a call that looks the same is left to that one
+        yield from _noted(heard)
+        return guarded.declined(declined)
+    edits = [replace(made, args=one.args) for one in said if one.verb is Verb.EDIT]
+    forbidden = yield from _forbidden(task, keeper, edits)
+    if forbidden is not None:
+        return guarded.forbidden(forbidden.rule)
+    call, passage = yield from _consumed(keeper, made, edits)
+    match passage:
+        case Passage(Passing.GO, Grant() as grant):
+            task.skip(len(replies))
+            result = yield from _made(keeper, grant, call.args)
+        case Passage(Passing.REPEAT, Grant() as grant):
+            result = guarded.again(grant.result)
+        case Passage(Passing.IN_DOUBT, Grant() as grant):
+            yield from _ask(task, keeper, before, *doubt(grant, call))
+        case _ if standing is not None and (yield standing):
+            return (yield Make(made.args))
+        case _:
+            reason = passage.reason if replies or passage.reason != FIRST else None
+            yield from _ask(task, keeper, before, *asking.question(made, reason))
+    yield from _noted(heard)
+    return result if call is made else guarded.edited(result, call.args)
+
+
+def _forbidden(task: Task, keeper: Keeper, calls: Sequence[Call]) -> Generator[Step, Any, Judged | None]:
+    """What the policy says about the first of these calls that it never lets run: an edit is no way past it."""
+    for call in calls:
+        judged: Judged = yield _judging(task, keeper, call)
+        if judged.effect is Effect.NEVER:
+            return judged
+    return None
+
+
+def _consumed(keeper: Keeper, made: Call, edits: Sequence[Call]) -> Generator[Step, Any, tuple[Call, Passage]]:
+    """The call as it was made, or else as a person has changed it: whichever there is a grant for."""
+    call = made
+    passage: Passage = yield _consuming(keeper, made)
+    for edit in edits:
+        if passage.passing is not Passing.ASK:
+            break
+        call, passage = edit, (yield _consuming(keeper, edit))
+    return call, passage
+
+
+def _consuming(keeper: Keeper, call: Call) -> Callable[[Tx], Passage]:
+    return partial(gate.consume, call=call, attempt=keeper.attempt)
+
+
+def _made(keeper: Keeper, grant: Grant, args: Json) -> Steps:
+    """The call itself. Whatever ends this process in between leaves the grant started: in doubt."""
+    finish = partial(grants.finish, grant_id=grant.id, attempt=keeper.attempt)
+    try:
+        result = yield Make(args, grant)
+    except GraphInterrupt:
+        yield Keep(partial(gate.pause, grant_id=grant.id, attempt=keeper.attempt))
+        raise
+    except Exception as error:
+        yield Keep(partial(finish, result=results.failure(error), failed=True))
+        raise
+    yield Keep(partial(finish, result=results.recorded(result), failed=results.is_failure(result)))
+    return result
+
+
+def _ask(
+    task: Task, keeper: Keeper, before: Sequence[str], value: Json, schema: Json
+) -> Generator[Step, Any, NoReturn]:
+    yield from _noted(keeper.raising(Pending(task.thread_id, task.next_id, value, schema, before)))
+    task.ask(value, schema)
+
+
+def _noted(function: Callable[[Tx], None] | None) -> Steps:
+    if function is not None:
+        yield function
+
+
+def drive(steps: Steps, keeper: Keeper, make: Callable[[Json], Any]) -> Any:
+    reply, failure = None, None
+    while True:
+        try:
+            step = steps.send(reply) if failure is None else steps.throw(failure)
+        except StopIteration as end:
+            return end.value
+        reply, failure = None, None
+        try:
+            reply = _done(step, keeper, make)
+        except Exception as error:  # noqa: BLE001 - the generator decides what comes of it
+            failure = error
+
+
+def _done(step: Step, keeper: Keeper, make: Callable[[Json], Any]) -> Any:
+    if isinstance(step, Make):
+        with granted(step.grant):
+            return make(step.args)
+    if not isinstance(step, Keep):
+        return keeper.run(step)
+    for wait in _WAITS:
+        try:
+            return keeper.run(step.function)
+        except Unavailable:
+            time.sleep(wait)
+    return keeper.run(step.function)
+
+
+async def adrive(steps: Steps, keeper: Keeper, make: Callable[[Json], Awaitable[Any]]) -> Any:
+    reply, failure = None, None
+    while True:
+        try:
+            step = steps.send(reply) if failure is None else steps.throw(failure)
+        except StopIteration as end:
+            return end.value
+        reply, failure = None, None
+        try:
+            reply = await _adone(step, keeper, make)
+        except Exception as error:  # noqa: BLE001 - the generator decides what comes of it
+            failure = error
+
+
+async def _adone(step: Step, keeper: Keeper, make: Callable[[Json], Awaitable[Any]]) -> Any:
+    if isinstance(step, Make):
+        with granted(step.grant):
+            return await make(step.args)
+    if not isinstance(step, Keep):
+        return await keeper.arun(step)
+    kept = asyncio.ensure_future(_akept(step, keeper))
+    try:
+        return await asyncio.shield(kept)
+    except asyncio.CancelledError:
+        with suppress(Exception):  # who is cancelled hears of nothing else
+            await kept
+        raise
+
+
+async def _akept(step: Keep, keeper: Keeper) -> Any:
+    for wait in _WAITS:
+        try:
+            return await keeper.arun(step.function)
+        except Unavailable:
+            await asyncio.sleep(wait)
+    return await keeper.arun(step.function)

@@ -1,0 +1,461 @@
+"""Deciding: from what a person says about an item to the one decision that counts, and what it sets in motion.
+
+Everything here happens inside one transaction: the item's compare-and-set, the decision, the grants, the outbox row
+and the timeline stand or fall together. Whoever comes second finds the item locked, then decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from assent import dialects
+from assent.dialects.breakpoint import NAME as BREAKPOINT
+from assent.domain import questions
+from assent.domain.access import Kind, Principal, Role, Scope
+from assent.domain.canonical import Json
+from assent.domain.ids import new_id
+from assent.domain.items import Execution, Item, ItemStatus, Revision, as_asked, edits_in
+from assent.domain.policies import Call, Decider, Effect, judge, may_decide
+from assent.domain.questions import Problem, Resolution, Verb, Verdict
+from assent.domain.terms import Terms, next_due, stricter
+from assent.errors import (
+    AlreadyDecided,
+    AwaitingResubmission,
+    Conflict,
+    Forbidden,
+    Invalid,
+    InvalidDecision,
+    NotFound,
+    SelfApproval,
+    StaleRevision,
+)
+from assent.services import carrying
+from assent.services.carrying import Case, case_of
+from assent.services.decision_views import decision_view, with_secrets
+from assent.store import asking, decisions, deliveries, events, grants, items, policies, threads, users
+from assent.store.decisions import Decision
+from assent.store.transaction import Tx
+
+LONGEST_GRACE = timedelta(minutes=5)
+
+LANGGRAPH = "langgraph"
+"""The surface of answers that come by a run of the LangGraph API: the run itself carries them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What someone wants to decide, about the revision they saw. One `verb` speaks for all actions."""
+
+    revision: int
+    hash: str
+    verdicts: tuple[Verdict, ...] = ()
+    verb: Verb | None = None
+    message: str | None = None
+    notes: str | None = None
+    grace: timedelta = timedelta()
+    via: str = "rest"
+
+    def spread(self, case: Case) -> tuple[Verdict, ...]:
+        """One verdict per action that was named, or the same one for each."""
+        if self.verb is None:
+            return tuple(with_secrets(case, verdict) for verdict in self.verdicts)
+        if self.verdicts:
+            raise InvalidDecision(errors=[{"path": "verb", "message": "give one verb for all, or one per action"}])
+        return tuple(Verdict(action.key, self.verb, message=self.message) for action in case.question.actions)
+
+
+def found(tx: Tx, item_id: str, *, lock: bool = False) -> Item:
+    item = items.lock(tx, item_id) if lock else items.get(tx, item_id)
+    if item is None:
+        raise NotFound(f"there is no item {item_id!r}")
+    return item
+
+
+def decide(tx: Tx, caller: Principal, item_id: str, proposal: Proposal) -> Item:
+    """Records what the caller says. The item closes with it, unless more people have to agree."""
+    item = found(tx, item_id, lock=True)
+    require_open(tx, item, proposal.revision, proposal.hash)
+    _require_given_back(tx, item)
+    case = case_of(tx, item)
+    require_right(tx, caller, case)
+    verdicts = proposal.spread(case)
+    encode(tx, case, verdicts)
+    if item.status is ItemStatus.REVISION_REQUESTED:
+        decisions.dismiss_closing(tx, item.id)
+    return _settled(tx, caller, _edited(tx, caller, case, verdicts), verdicts, proposal)
+
+
+def foreseen(tx: Tx, caller: Principal, item: Item, proposal: Proposal) -> str:
+    """What a decision would make of the item, without making it; raises what it would raise."""
+    require_open(tx, item, proposal.revision, proposal.hash)
+    _require_given_back(tx, item)
+    case = case_of(tx, item)
+    require_right(tx, caller, case)
+    verdicts = proposal.spread(case)
+    encode(tx, case, verdicts)
+    status = item.moved(ItemStatus(questions.outcome(verdicts).status))
+    enough = status is ItemStatus.REJECTED or item.approvals + 1 >= case.terms.rule.approvals
+    return status if enough else item.status
+
+
+def answered(tx: Tx, caller: Principal, item: Item, verdicts: Sequence[Verdict] | None, via: str) -> Item:
+    """Someone answered outside the inbox, and their run carries the answer. Of what is gated only a person may, whose
+    word alone is enough."""
+    case = case_of(tx, item)
+    if item.gated:
+        require_right(tx, caller, case)
+        _require_allowed(case, verdicts or ())
+    said = tuple(verdicts or ())
+    case = _edited(tx, caller, case, said) if caller.may(Scope.DECIDE) else case
+    if case.item.gated and case.terms.rule.approvals > 1:
+        raise Conflict(f"{case.terms.rule.approvals} people have to agree: decide it in the inbox")
+    outcome = questions.outcome(said) if said else None
+    status = ItemStatus(outcome.status) if outcome else ItemStatus.APPROVED
+    resolution = outcome.resolution if outcome else Resolution.ANSWERED_ELSEWHERE
+    proposal = Proposal(case.item.revision, case.item.hash, via=via)
+    decision = _record(tx, caller, case, said, proposal, closes=True)
+    if caller.may(Scope.DECIDE):
+        carrying.grant(tx, case, said, decision.id)
+    return _close(tx, caller, case, decision, status, resolution)
+
+
+def ask_for_revision(
+    tx: Tx, caller: Principal, item_id: str, revision: int, hash: str, notes: str, *, grace: timedelta, via: str
+) -> Item:
+    """Sends it back with notes. An agent that waits in a run hears them now; a request waits for its resubmission."""
+    item = found(tx, item_id, lock=True)
+    require_open(tx, item, revision, hash)
+    case = case_of(tx, item)
+    require_right(tx, caller, case)
+    if not notes.strip():
+        raise InvalidDecision(errors=[{"path": "notes", "message": "say what has to change"}])
+    item.moved(ItemStatus.REVISION_REQUESTED)
+    proposal = Proposal(revision, hash, notes=notes, grace=grace, via=via)
+    verdicts = () if item.held else _feedback(case, notes)
+    decision = _record(tx, caller, case, verdicts, proposal, closes=True, kind="revision_request")
+    changed = items.change(tx, item, status=ItemStatus.REVISION_REQUESTED, undo_until=_undo_until(tx, grace))
+    told = {"decision": decision.id, "revision": item.revision, "notes": notes, "via": via}
+    events.append(tx, caller, "item.revision_requested", item.subject, told)
+    return changed
+
+
+def undo(tx: Tx, caller: Principal, item_id: str) -> Item:
+    """Takes a decision back: its author, within the grace, before anything came of it."""
+    item = found(tx, item_id, lock=True)
+    decision = decisions.closing(tx, item.id)
+    if decision is None:
+        raise Conflict("there is no decision to take back")
+    if decision.actor != caller.actor:
+        raise Forbidden("only who has decided can take it back", missing=[decision.actor])
+    if item.undo_until is None or tx.now() >= item.undo_until or decision.revision != item.revision:
+        raise Conflict("it is too late to take this back")
+    if decision.delivery_id and not deliveries.withdraw(tx, decision.delivery_id):
+        raise Conflict("it is too late to take this back: it is on its way")
+    if not _still_asked(tx, item):
+        raise Conflict("it is too late to take this back: the agent does not ask it any more")
+    grants.revoke_of_item(tx, item.id)
+    decisions.dismiss(tx, item.id)
+    plan = Terms.from_json(item.policy).schedule(item.created_at, item.expires_at)
+    due_at, due = next_due(plan, tx.now())
+    reopened = items.change(
+        tx,
+        item,
+        status=ItemStatus.PENDING,
+        resolution=None,
+        approvals=0,
+        decided_at=None,
+        decided_by=None,
+        undo_until=None,
+        execution=None,
+        due_at=due_at,
+        due=due,
+    )
+    events.append(tx, caller, "item.undone", item.subject, {"decision": decision.id})
+    return reopened
+
+
+def _still_asked(tx: Tx, item: Item) -> bool:
+    """Whether the thread still stands where it asked; a request asks until it is closed."""
+    if item.held or item.thread_id is None:
+        return True
+    thread = threads.get(tx, item.thread_id)
+    if thread is None:
+        return False
+    if item.dialect == BREAKPOINT:
+        return bool(thread.next) and not thread.waits
+    return any(question["id"] == item.interrupt_id for question in thread.pending)
+
+
+def settle_doubt(tx: Tx, caller: Principal, item_id: str, outcome: str, notes: str | None, *, via: str) -> Item:
+    """A person says what became of a call that was cut off: done, to be run again, or abandoned."""
+    item = found(tx, item_id, lock=True)
+    if item.execution is not Execution.IN_DOUBT or item.doubt_id is None:
+        raise Conflict("nothing about this item is in doubt")
+    require_right(tx, caller, case_of(tx, item))
+    for grant in grants.in_doubt(tx, item.id):
+        grants.settle_doubt(tx, grant, None if outcome == "run_again" else {"doubt": outcome, "notes": notes})
+        if outcome == "run_again":
+            lifetime = Terms.from_json(item.policy).rule.execution_ttl
+            grants.renew(tx, grant, lifetime)
+    execution = {"done": Execution.DONE, "run_again": Execution.GRANTED, "abandon": Execution.ABANDONED}[outcome]
+    carrying.deliver(tx, item, item.doubt_id, {"outcome": outcome, "notes": notes})
+    changed = items.change(tx, item, execution=execution)  # the gate still has to know which question that was
+    events.append(tx, caller, "item.doubt_settled", item.subject, {"outcome": outcome, "notes": notes, "via": via})
+    return changed
+
+
+def withdraw(tx: Tx, item: Item, resolution: Resolution, reason: str, *, actor: str) -> Item:
+    """Ends an item without a decision, and tells the agent the truth: with its own word for no, or, where it knows
+    none, by ending the thread."""
+    case = case_of(tx, item)
+    closed = asking.close(tx, item, resolution, actor, reason)
+    if item.held:
+        carrying.call_back(tx, closed, {"kind": "withdrawal", "reason": reason})
+    elif item.status is ItemStatus.PENDING:
+        verdicts = dialects.negative(case.asked, reason)
+        value = None if verdicts is None else dialects.encode(case.asked, verdicts)
+        carrying.deliver(tx, closed, str(item.interrupt_id), value)
+    return closed
+
+
+def require_open(tx: Tx, item: Item, revision: int, hash: str) -> None:
+    """The item waits, and for a decision about exactly this."""
+    if not item.status.open:
+        winner = decisions.closing(tx, item.id)
+        if winner is None:
+            item.moved(ItemStatus.APPROVED)
+        raise AlreadyDecided(f"the item is {item.status}", decision=decision_view(tx, winner))
+    if item.expires_at is not None and item.expires_at <= tx.now():
+        replace(item, status=ItemStatus.EXPIRED).moved(ItemStatus.APPROVED)
+    if (revision, hash) != (item.revision, item.hash):
+        raise StaleRevision(revision=item.revision, hash=item.hash)
+
+
+def _require_given_back(tx: Tx, item: Item) -> None:
+    """What was sent back for a revision is decided all the same where it is held, once that cannot be undone."""
+    if item.status is not ItemStatus.REVISION_REQUESTED:
+        return
+    if not item.held:
+        raise AwaitingResubmission()
+    if item.undo_until is not None and tx.now() < item.undo_until:
+        raise AlreadyDecided(
+            "a revision was just asked for", decision=decision_view(tx, decisions.closing(tx, item.id))
+        )
+
+
+def require_right(tx: Tx, caller: Principal, case: Case) -> None:
+    """An agent never decides. Answering what it only asks to know is not deciding."""
+    if case.item.dialect == "clarification":
+        return caller.require_any(Scope.RUNS_WRITE, Scope.DECIDE)
+    if caller.kind is not Kind.REVIEWER or not caller.may(Scope.DECIDE):
+        raise Forbidden(
+            f"{caller.kind} {caller.name!r} may not decide",
+            hint="decide as a person: in the inbox, or with a reviewer key",
+            missing=[Scope.DECIDE.value],
+            item=case.item.id,
+        )
+    refusal = may_decide(
+        case.terms.rule,
+        _decider(tx, caller),
+        started_by=case.item.requester,
+        edited_by=case.revision.author if case.revision.edits else None,
+        escalated=case.terms.escalated,
+    )
+    if refusal is not None:
+        refused = SelfApproval if refusal.code == SelfApproval.code else Forbidden
+        raise refused(refusal.reason, missing=[case.terms.rule.name], item=case.item.id)
+
+
+def encode(tx: Tx, case: Case, verdicts: Sequence[Verdict]) -> Json:
+    """What the agent will be told, or `InvalidDecision` naming each field that is wrong."""
+    try:
+        _require_allowed(case, verdicts)
+        problems = [*_forbidden_tools(tx, case, verdicts)]
+        if problems:
+            raise questions.InvalidDecision(problems)
+        edited = replace(case.revision, edits=edits_in(verdicts, case.revision))
+        return dialects.encode(case.asked, as_asked(verdicts, edited))
+    except questions.InvalidDecision as error:
+        found = [{"path": one.path, "message": one.message} for one in error.problems]
+        raise InvalidDecision(str(error), errors=found) from None
+
+
+def _require_allowed(case: Case, verdicts: Sequence[Verdict]) -> None:
+    allowed = {action.key: action.allowed for action in case.question.actions}
+    problems = [
+        Problem(f"actions[{index}].verb", f"{one.verb} is not allowed here, only {', '.join(allowed[one.key])}")
+        for index, one in enumerate(verdicts)
+        if one.key in allowed and one.verb not in allowed[one.key]
+    ]
+    if problems:
+        raise questions.InvalidDecision(problems)
+
+
+def _forbidden_tools(tx: Tx, case: Case, verdicts: Sequence[Verdict]) -> Sequence[Problem]:
+    """An edit may lead to another tool, or to other arguments, only where the policy lets that run at all."""
+    names = {action.key: action.name for action in case.question.actions}
+    edited = [(index, one) for index, one in enumerate(verdicts) if one.verb is Verb.EDIT and one.key in names]
+    policy, item = policies.in_force(tx).parsed(), case.item
+    calls = (
+        (index, one, Call(one.name or names[one.key], one.args, item.graph_id or "", "", tx.tenant))
+        for index, one in edited
+    )
+    return [
+        Problem(
+            f"actions[{index}].{'name' if one.name else 'args'}", f"the policy never lets {call.tool} run like this"
+        )
+        for index, one, call in calls
+        if judge(policy, call).effect is Effect.NEVER
+    ]
+
+
+def _edited(tx: Tx, caller: Principal, case: Case, verdicts: Sequence[Verdict]) -> Case:
+    """Changed arguments are a revision of their own, and what others said to the one before counts no more."""
+    edits = edits_in(verdicts, case.revision)
+    if edits == case.revision.edits:
+        return case
+    revision = replace(case.revision, number=case.item.revision + 1, edits=edits, author=caller.actor, notes=None)
+    terms = _edited_terms(tx, case, revision)
+    require_right(tx, caller, replace(case, terms=terms))
+    item = asking.revise(tx, case.item, revision, actor=caller.actor, kind="item.edited", **asking.bound(terms))
+    return Case(item, revision, terms)
+
+
+def _edited_terms(tx: Tx, case: Case, revision: Revision) -> Terms:
+    """Another amount may need other people: what was changed is judged like what is asked."""
+    item, question = case.item, asking.question_of(case.item, revision)
+    now = asking.judged(tx, question, graph_id=item.graph_id, requester=item.requester, gated=item.gated)
+    return stricter(case.terms, now)
+
+
+def _settled(tx: Tx, caller: Principal, case: Case, verdicts: tuple[Verdict, ...], proposal: Proposal) -> Item:
+    said = carrying.as_revised(verdicts)
+    outcome = questions.outcome(as_asked(said, case.revision))
+    status = case.item.moved(ItemStatus(outcome.status))
+    agreed = _agreed(tx, caller, case, said) if status is ItemStatus.APPROVED else 0
+    enough = status is ItemStatus.REJECTED or agreed + 1 >= case.terms.rule.approvals
+    counts = _counts(caller, case)
+    if not enough or not counts:
+        return _count_in(tx, caller, case, verdicts, proposal, counts=counts)
+    decision = _record(tx, caller, case, verdicts, proposal, closes=True)
+    carrying.grant(tx, case, said, decision.id, wait=proposal.grace)
+    return _close(tx, caller, case, decision, status, outcome.resolution, _undo_until(tx, proposal.grace))
+
+
+def _counts(caller: Principal, case: Case) -> bool:
+    """Under separate duties the word of who has just changed it does not count; they were let in before the change."""
+    own_edit = bool(case.revision.edits) and case.revision.author == caller.actor
+    return not (case.terms.rule.separate_duties and own_edit)
+
+
+def _agreed(tx: Tx, caller: Principal, case: Case, said: Sequence[Verdict]) -> int:
+    """How many others have agreed to the same. The same person twice, or something else, is a conflict."""
+    before = decisions.standing(tx, case.item)
+    if any(one.actor == caller.actor for one in before):
+        raise Conflict("you have agreed already; someone else has to", approvals=len(before))
+    wanted = {verdict.key: verdict.verb for verdict in said}
+    for one in before:
+        theirs = {verdict.key: Verb.APPROVE if verdict.verb is Verb.EDIT else verdict.verb for verdict in one.verdicts}
+        if theirs != wanted:
+            raise Conflict("what you say differs from what was agreed to before", decision=decision_view(tx, one))
+    return len(before)
+
+
+def _count_in(
+    tx: Tx, caller: Principal, case: Case, verdicts: tuple[Verdict, ...], proposal: Proposal, *, counts: bool
+) -> Item:
+    """One of several who have to agree."""
+    if not counts:
+        return case.item
+    decision = _record(tx, caller, case, verdicts, proposal, closes=False)
+    agreed = len(decisions.standing(tx, case.item))
+    changed = items.change(tx, case.item, approvals=agreed)
+    told = {"decision": decision.id, "approvals": agreed, "needed": case.terms.rule.approvals}
+    events.append(tx, caller, "item.agreed", case.item.subject, told)
+    return changed
+
+
+def _record(
+    tx: Tx,
+    caller: Principal,
+    case: Case,
+    verdicts: tuple[Verdict, ...],
+    proposal: Proposal,
+    *,
+    closes: bool,
+    kind: str = "decision",
+) -> Decision:
+    decision_id = new_id()
+    delivery = None
+    if closes and proposal.via != LANGGRAPH:
+        delivery = carrying.send(
+            tx, case, verdicts, notes=proposal.notes, grace=proposal.grace, decision_id=decision_id, kind=kind
+        )
+    decision = Decision(
+        id=decision_id,
+        item_id=case.item.id,
+        revision=case.item.revision,
+        hash=case.item.hash,
+        kind=kind,
+        verdicts=verdicts,
+        notes=proposal.notes,
+        actor=caller.actor,
+        via=proposal.via,
+        standing=True,
+        closes=closes,
+        delivery_id=delivery,
+        at=tx.now(),
+    )
+    decisions.insert(tx, decision)
+    return decision
+
+
+def _close(
+    tx: Tx,
+    caller: Principal,
+    case: Case,
+    decision: Decision,
+    status: ItemStatus,
+    resolution: Resolution,
+    undo_until: Any = None,
+) -> Item:
+    item = case.item
+    closed = items.change(
+        tx,
+        item,
+        status=item.moved(status),
+        resolution=resolution,
+        approvals=len(decisions.standing(tx, item)),
+        decided_at=tx.now(),
+        decided_by=caller.actor,
+        undo_until=undo_until,
+        due_at=None,
+        due=None,
+    )
+    said = [{"key": one.key, "verb": one.verb} for one in decision.verdicts]
+    told = {"decision": decision.id, "revision": item.revision, "hash": item.hash, "actions": said}
+    told |= {"resolution": resolution, "notes": decision.notes, "via": decision.via}
+    events.append(tx, caller, f"item.{status.lower()}", item.subject, told)
+    return closed
+
+
+def _feedback(case: Case, notes: str) -> tuple[Verdict, ...]:
+    verdicts = dialects.feedback(case.asked, notes)
+    if verdicts is None:
+        raise InvalidDecision("this agent cannot be asked for a revision: it knows no way to hear notes")
+    return verdicts
+
+
+def _undo_until(tx: Tx, grace: timedelta) -> Any:
+    if not timedelta() <= grace <= LONGEST_GRACE:
+        raise Invalid(f"grace_seconds must be between 0 and {LONGEST_GRACE.total_seconds():.0f}")
+    return tx.now() + grace if grace else None
+
+
+def _decider(tx: Tx, caller: Principal) -> Decider:
+    user = users.by_id(tx, caller.id)
+    role, groups = (user.role, user.groups) if user else (Role.REVIEWER, frozenset[str]())
+    return Decider(caller.id, caller.name, role, groups)

@@ -1,0 +1,58 @@
+"""The snippets of docs/gate.md run as they stand, with a model and tools put in."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assent.gate.graphs import is_gated
+from tests.gate.desk import script
+from tests.graphs.agents import ScriptedModel, look_up
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "gate.md"
+SNIPPETS = re.findall(r"^```python\n(.*?)^```", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+class Bank:
+    def order(self, account: str, cents: int, key: str) -> str:
+        return f"{account} {cents} {key}"
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    monkeypatch.chdir(tmp_path)
+    return []
+
+
+def run(snippet: str, ran: list[str]) -> dict[str, Any]:
+    def send_email(to: str) -> str:
+        """Sends an email."""
+        ran.append(to)
+        return f"sent to {to}"
+
+    request = script(("send_email", {"to": "bob"}))["messages"][0][1]
+    names = {"model": ScriptedModel(), "send_email": send_email, "look_up": look_up, "bank": Bank(), "request": request}
+    exec(compile(snippet, str(DOCUMENT), "exec"), names)  # noqa: S102 - our own documentation
+    return names
+
+
+def test_there_are_four() -> None:
+    assert len(SNIPPETS) == 4
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS[:2])
+def test_agents(snippet: str, ran: list[str]) -> None:
+    assert is_gated(run(snippet, ran)["agent"])
+
+
+def test_a_tool(ran: list[str]) -> None:
+    assert run(SNIPPETS[2], ran)["pay"].name == "pay"
+
+
+def test_library_mode(ran: list[str]) -> None:
+    result = run(SNIPPETS[3], ran)["result"]
+    assert ran == ["bob"]
+    assert result["messages"][-1].text == "done: sent to bob"

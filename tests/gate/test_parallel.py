@@ -1,0 +1,169 @@
+"""Several gated calls at once: every answer reaches the call it was given to."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import Command, interrupt
+
+from assent import gated
+from tests.gate.desk import CONFIG, PAY, SEND, THREAD, Desk, asked, ids, script
+from tests.scoreboard import Count, RecordScore
+
+
+def plain_graph(*tools: Any) -> Any:
+    """A model's turn with all calls in one ToolNode task, as in a graph of one's own."""
+    builder = StateGraph(MessagesState)
+    builder.add_node("tools", ToolNode(list(tools), handle_tool_errors=False))
+    builder.add_edge(START, "tools")
+    return builder.compile(checkpointer=InMemorySaver())
+
+
+def turn(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    made = [{"name": name, "args": args, "id": f"call-{index}"} for index, (name, args) in enumerate(calls)]
+    return {"messages": [AIMessage("", tool_calls=made)]}
+
+
+def thread(number: int) -> Any:
+    return {"configurable": {"thread_id": f"thread-{number}"}}
+
+
+def jitter(dice: random.Random) -> None:
+    """What a network does to the order of things."""
+    threading.Event().wait(dice.uniform(0, 0.004))
+
+
+def approve_one(desk: Desk, number: int, which: str) -> None:
+    """Approves the waiting call of the tool `which` and rejects the other, in whatever order they come."""
+    for item in desk.inbox.items():
+        if item.thread_id == f"thread-{number}":
+            desk.decide("approve" if item.tool == which else "reject", item)
+
+
+@pytest.mark.scoreboard
+@pytest.mark.promise("P1")
+@pytest.mark.timeout(900)
+def test_two_calls_of_one_turn(desk: Desk, count: Count, record_score: RecordScore) -> None:
+    """Of two calls one is approved and one rejected: as tasks of their own, asked at once."""
+    dice, agent, rounds = random.Random(7), desk.agent(), count(full=200, quick=20)
+    wrong = 0
+    for number in range(rounds):
+        which = dice.choice(["send", "pay"])
+        desk.ran.clear()
+        assert len(asked(agent.invoke(script(*dice.sample([SEND, PAY], 2)), thread(number)))) == 2
+        approve_one(desk, number, which)
+        agent.invoke(desk.inbox.command(f"thread-{number}"), thread(number))
+        wrong += desk.ran != [SEND if which == "send" else PAY]
+    record_score("two gated calls in one turn, one approved", "0 answers to the wrong call", f"{wrong} of {rounds}")
+    assert wrong == 0
+
+
+@pytest.mark.scoreboard
+@pytest.mark.promise("P1")
+@pytest.mark.timeout(900)
+def test_two_calls_in_one_task(
+    desk: Desk, count: Count, record_score: RecordScore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same in one task of a plain ToolNode, where both run in threads: they are asked one after the other."""
+    send, pay = gated(inbox=desk.inbox)(tool(desk.send)), gated(inbox=desk.inbox)(tool(desk.pay))
+    dice, graph, rounds = random.Random(7), plain_graph(send, pay), count(full=200, quick=20)
+    run = desk.inbox.run
+
+    def late(function: Any) -> Any:
+        jitter(dice)
+        return run(function)
+
+    monkeypatch.setattr(desk.inbox, "run", late)
+    wrong = 0
+    for number in range(rounds):
+        which = dice.choice(["send", "pay"])
+        desk.ran.clear()
+        result = graph.invoke(turn(*dice.sample([SEND, PAY], 2)), thread(number))
+        for _ in range(2):
+            assert len(asked(result)) == 1
+            approve_one(desk, number, which)
+            result = graph.invoke(desk.inbox.command(f"thread-{number}"), thread(number))
+        assert not asked(result)
+        wrong += desk.ran != [SEND if which == "send" else PAY]
+    record_score("two gated calls in one ToolNode task", "0 answers to the wrong call", f"{wrong} of {rounds}")
+    assert wrong == 0
+
+
+def test_without_the_gate_answers_are_swapped() -> None:
+    """The control: two tools in one task that call `interrupt` by themselves get each other's answer."""
+
+    def asking(name: str) -> Callable[[str], str]:
+        @tool(name)
+        def ask(text: str) -> str:
+            """Asks, after a little while."""
+            jitter(dice)
+            return f"{name} got {interrupt(name)}"
+
+        return ask  # type: ignore[return-value]
+
+    dice, swapped = random.Random(7), 0
+    graph = plain_graph(asking("one"), asking("two"))
+    for number in range(40):
+        config = thread(number)
+        result = graph.invoke(turn(("one", {"text": "x"}), ("two", {"text": "x"})), config)
+        while pending := result.get("__interrupt__"):
+            result = graph.invoke(Command(resume={pending[0].id: pending[0].value}), config)
+        swapped += any(text.content in ("one got two", "two got one") for text in result["messages"][1:])
+    assert swapped > 0
+
+
+@pytest.mark.promise("P2")
+def test_what_was_done_in_a_task_is_not_done_again(desk: Desk) -> None:
+    """The task starts from its beginning with every answer; the first call's result is repeated, not the call."""
+    send, pay = gated(inbox=desk.inbox)(tool(desk.send)), gated(inbox=desk.inbox)(tool(desk.pay))
+    graph = plain_graph(send, pay)
+    result = graph.invoke(turn(SEND, PAY, ("pay", {"amount": 7})), CONFIG)
+    for _ in range(3):
+        assert len(asked(result)) == 1
+        desk.decide()
+        result = desk.go_on(graph)
+    assert sorted(map(str, desk.ran)) == sorted(map(str, [SEND, PAY, ("pay", {"amount": 7})]))
+    assert sorted(one.content for one in result["messages"][1:]) == ["paid 5", "paid 7", "sent to bob"]
+
+
+async def test_the_same_by_coroutines(desk: Desk) -> None:
+    @gated(inbox=desk.inbox)
+    async def post(text: str) -> str:
+        """Posts."""
+        desk.ran.append(("post", text))
+        return f"posted {text}"
+
+    graph = plain_graph(tool(post))
+    result = await graph.ainvoke(turn(("post", {"text": "a"}), ("post", {"text": "b"})), CONFIG)
+    seen = []
+    for _ in range(2):
+        [question] = asked(result)
+        seen.append(question["args"]["text"])
+        desk.decide("approve" if question["args"]["text"] == "a" else "reject")
+        result = await graph.ainvoke(desk.inbox.command(THREAD), CONFIG)
+    assert sorted(seen) == ["a", "b"]
+    assert desk.ran == [("post", "a")]
+
+
+def test_answers_come_one_by_one(desk: Desk) -> None:
+    """With one of two decided, that one runs and the other still waits, under the same id and the same item."""
+    agent = desk.agent()
+    paused = agent.invoke(script(SEND, PAY), CONFIG)
+    waiting = desk.item("pay")
+    desk.decide(item=desk.item("send"))
+    result = desk.go_on(agent)
+    assert desk.ran == [SEND]
+    assert set(ids(result)) < set(ids(paused))
+    assert desk.item("pay") == waiting
+    desk.decide(item=waiting)
+    desk.go_on(agent)
+    assert desk.ran == [SEND, PAY]

@@ -1,0 +1,181 @@
+"""The server as the keeper, over every store: what the gate reads and writes is the same on each of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langgraph.types import Command, interrupt
+
+from assent import ApprovalMiddleware, current_grant
+from assent.domain.access import DEFAULT_TENANT, Kind, Principal, Scope
+from assent.domain.grants import Call, Passing
+from assent.domain.items import Execution, Item
+from assent.domain.questions import Verb
+from assent.engine import checkpoints
+from assent.engine.checkpoints import StoreSaver
+from assent.engine.gatekeeping import ServerKeeper
+from assent.gate.keeper import kept_by
+from assent.services.deciding import Proposal, decide, settle_doubt
+from assent.store import asking, gate, grants, items, policies
+from tests.contract.stores import AnyStore, database, opened
+from tests.gate.desk import CONFIG, THREAD, asked, script
+from tests.graphs.agents import ScriptedModel
+
+__all__ = ["database"]
+
+ANA = Principal(Kind.REVIEWER, "ana", "ana", DEFAULT_TENANT, frozenset({Scope.DECIDE}))
+CALL = ("send", {"to": "bob"})
+
+
+@pytest.fixture
+async def store(database: str) -> AsyncIterator[AnyStore]:
+    async with opened(database) as store:
+        yield store
+
+
+class Crash(BaseException):
+    """Nothing that anybody handles."""
+
+
+class Room:
+    """A graph on a store, and a person who decides what it asks."""
+
+    def __init__(self, store: AnyStore) -> None:
+        self.store = store
+        self.ran: list[Any] = []
+        self.crash = False
+        self.waits = asyncio.Event()
+        self.agent: Any = create_agent(
+            ScriptedModel(),
+            [self.send, self.book, self.wait],
+            middleware=[ApprovalMiddleware()],
+            checkpointer=StoreSaver(store),
+        )
+
+    def send(self, to: str) -> str:
+        """Sends."""
+        grant = current_grant()
+        self.ran.append((to, grant and grant.id))
+        if self.crash:
+            raise Crash
+        return f"sent to {to}"
+
+    async def book(self, what: str) -> str:
+        """Books."""
+        self.ran.append(f"{what} {interrupt('which seat?')}")
+        return "booked"
+
+    async def wait(self, what: str) -> str:
+        """Never comes to its end."""
+        self.ran.append(what)
+        self.waits.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    async def invoke(self, input: Any) -> Any:
+        scope = checkpoints.Scope(DEFAULT_TENANT)
+        with checkpoints.within(scope), kept_by(ServerKeeper(self.store, scope)):
+            result = await self.agent.ainvoke(input, CONFIG, durability="sync")
+        pending = [{"id": one.id, "value": one.value} for one in result.get("__interrupt__", ())]
+        await self.store.write(DEFAULT_TENANT, asking.follow, asking.Waiting(THREAD, pending, gated=True))
+        return result
+
+    async def item(self) -> Item:
+        [found] = await self.store.write(DEFAULT_TENANT, items.open_of_thread, THREAD)
+        return found
+
+    async def approve(self) -> Item:
+        item = await self.item()
+        proposal = Proposal(item.revision, item.hash, verb=Verb.APPROVE)
+        return await self.store.write(DEFAULT_TENANT, decide, ANA, item.id, proposal)
+
+    async def go_on(self) -> Any:
+        answers = await self.store.read(DEFAULT_TENANT, gate.decided_answers, THREAD)
+        return await self.invoke(Command(resume=answers))
+
+
+@pytest.fixture
+def room(store: AnyStore) -> Room:
+    return Room(store)
+
+
+@pytest.mark.promise("P1")
+async def test_a_grant_is_consumed(room: Room) -> None:
+    await room.invoke(script(CALL))
+    assert room.ran == []
+    item = await room.approve()
+    [grant] = await room.store.read(DEFAULT_TENANT, grants.of_item, item.id)
+    assert not asked(await room.go_on())
+    assert room.ran == [("bob", grant.id)]
+
+
+async def test_a_paused_call_goes_on(room: Room) -> None:
+    await room.invoke(script(("book", {"what": "train"})))
+    await room.approve()
+    result = await room.go_on()
+    assert asked(result) == ["which seat?"]
+    await room.invoke(Command(resume={result["__interrupt__"][0].id: "12A"}))
+    assert room.ran == ["train 12A"]
+
+
+@pytest.mark.promise("P2")
+async def test_a_started_call_is_in_doubt(room: Room) -> None:
+    await room.invoke(script(CALL))
+    item = await room.approve()
+    room.crash = True
+    with pytest.raises(Crash):
+        await room.go_on()
+    room.crash = False
+    [question] = asked(await room.invoke(None))
+    assert question["kind"] == "assent.in_doubt"
+    assert len(room.ran) == 1
+    changed = await room.store.write(DEFAULT_TENANT, settle_doubt, ANA, item.id, "run_again", None, via="test")
+    assert changed.execution is Execution.GRANTED
+    assert not asked(await room.go_on())
+    assert len(room.ran) == 2
+
+
+@pytest.mark.promise("P2")
+async def test_a_cancelled_call_is_in_doubt(room: Room) -> None:
+    await room.invoke(script(("wait", {"what": "long"})))
+    await room.approve()
+    run = asyncio.ensure_future(room.go_on())
+    await room.waits.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    [question] = asked(await room.invoke(None))
+    assert question["kind"] == "assent.in_doubt"
+    assert room.ran == ["long"]
+
+
+async def test_a_function_that_blocks_is_refused_on_the_loop(store: AnyStore) -> None:
+    keeper = ServerKeeper(store, checkpoints.Scope(DEFAULT_TENANT))
+    with pytest.raises(RuntimeError, match="make it async"):
+        keeper.run(lambda tx: None)
+    assert await asyncio.to_thread(keeper.run, lambda tx: tx.tenant) == DEFAULT_TENANT
+
+
+async def test_a_standing_approval_is_used_up(store: AnyStore) -> None:
+    def stand(tx: Any) -> None:
+        until = tx.now() + timedelta(hours=1)
+        policies.insert_approval(tx, approval_id="a", tool="send", actor="ana", expires_at=until, uses_left=1)
+
+    await store.write(DEFAULT_TENANT, stand)
+    use = partial(gate.stands_approved, tool="send", args={"to": "bob"}, graph="g", attempt=None)
+    assert await store.write(DEFAULT_TENANT, use)
+    assert not await store.write(DEFAULT_TENANT, use)
+
+
+async def test_nothing_is_known_of_other_questions(store: AnyStore) -> None:
+    look = partial(gate.asked, thread_id=THREAD, call_id="c", interrupt_ids=["1", "2"])
+    assert await store.read(DEFAULT_TENANT, look) == {}
+    call = Call(THREAD, "c", "send", {}, "tools:1")
+    passage = await store.write(DEFAULT_TENANT, partial(gate.consume, call=call, attempt=None))
+    assert passage.passing is Passing.ASK

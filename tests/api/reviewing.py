@@ -137,7 +137,8 @@ class Office:
             busy = found["status"] == "busy" or f"thread:{thread}" in under_way
             return None if busy or status not in (None, found["status"]) else found
 
-        return await until(resting)
+        found: dict[str, Any] = await until(resting)
+        return found
 
     async def values(self, thread: str) -> Any:
         return (await self.rests(thread))["values"]

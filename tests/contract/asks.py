@@ -4,8 +4,7 @@ from typing import Any
 
 from assent.domain.access import ROLE_SCOPES, Kind, Principal, Role, Scope
 from assent.domain.items import Item
-from assent.domain.runs import Interrupts
-from assent.domain.threads import ThreadStatus
+from assent.domain.threads import Interrupts, ThreadStatus
 from assent.services.deciding import Proposal
 from assent.store import asking, items, threads
 from assent.store.transaction import Tx
@@ -25,7 +24,7 @@ def confirmation(call_id: str, tool: str, args: dict[str, Any]) -> dict[str, Any
     return {"kind": "confirmation", "tool_calls": [{"call_id": call_id, "tool_name": tool, "arguments": args}]}
 
 
-def wait_for(tx: Tx, thread_id: str, **questions: Any) -> list[Item]:
+def wait_for(tx: Tx, /, thread_id: str, **questions: Any) -> list[Item]:
     """The thread asks these questions now, by interrupt id, and nothing else; the items that wait for it then."""
     threads.insert(tx, thread_id, {"graph_id": "g"})
     pending = [{"id": interrupt_id, "value": value} for interrupt_id, value in questions.items()]

@@ -23,6 +23,25 @@ def masked(value: Json, paths: Sequence[Path]) -> Json:
     return value
 
 
+def covered(text: str | None, value: Json, paths: Sequence[Path]) -> str | None:
+    """A text about the value, with a mask over every secret of it: agents like to repeat arguments in their words."""
+    for secret in sorted({one for path in paths for one in _texts(value, path)}, key=len, reverse=True):
+        text = text and text.replace(secret, MASK)
+    return text
+
+
+def _texts(value: Json, path: Path) -> Iterator[str]:
+    """The secrets at a path as a text would spell them."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _texts(one, path)
+    elif isinstance(value, dict):
+        for name in [path[0]] if path else list(value):
+            yield from _texts(value.get(name), path[1:])
+    elif not path and value not in (None, "") and not isinstance(value, bool):
+        yield str(value)
+
+
 def kept(value: Json, original: Json, paths: Sequence[Path]) -> Json:
     """The value with every mask that still stands over a secret taken for the secret itself."""
     for path in paths:

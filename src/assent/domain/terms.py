@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from assent.domain import policies
+from assent.domain import canonical, policies
 from assent.domain.items import Due
 from assent.domain.policies import PENDING_TTL, Call, Effect, Judgement, Policy, Rule
 from assent.domain.questions import Action, Question, Verb
+from assent.domain.secrets import covered, masked, secret_paths
 
 _FREE = ("clarification",)
 """Answering what an agent does not know is not a decision."""
@@ -85,6 +86,23 @@ def stricter(before: Terms, now: Terms) -> Terms:
 def within(question: Question, terms: Terms) -> Question:
     """The question with no other verbs than the terms allow: what must never run can only be turned down."""
     return replace(question, actions=tuple(_within(action, terms) for action in question.actions))
+
+
+def shown(question: Question, terms: Terms) -> Question:
+    """The question with its secrets masked, in the arguments and in the agent's words about them."""
+    actions = tuple(_shown(action, terms) for action in question.actions)
+    said = question.description
+    for action in question.actions:
+        said = covered(said, action.args, secret_paths(action.schema, terms.rule.mask))
+    return replace(question, description=said, actions=actions)
+
+
+def _shown(action: Action, terms: Terms) -> Action:
+    paths = secret_paths(action.schema, terms.rule.mask)
+    if not paths:
+        return action
+    args, said = masked(action.args, paths), covered(action.description, action.args, paths)
+    return replace(action, args=args, args_text=canonical.text(args), description=said)
 
 
 def _within(action: Action, terms: Terms) -> Action:

@@ -13,7 +13,7 @@ from assent.domain.access import Kind, Principal, Scope
 from assent.domain.canonical import Json
 from assent.domain.items import Execution, Item, ItemStatus, Revision
 from assent.domain.questions import Action, Question
-from assent.domain.secrets import masked, secret_paths
+from assent.domain.secrets import covered, masked, secret_paths
 from assent.services.carrying import Case, case_of
 from assent.services.decision_views import decision_view
 from assent.store import decisions, deliveries, grants, items
@@ -67,7 +67,7 @@ def full(tx: Tx, caller: Principal, item: Item) -> View:
     draft, snoozed_until = items.marks_of(tx, item.id, caller.actor)
     return {
         **summary(item),
-        "description": question.description,
+        "description": _covered(question.description, case),
         "actions": [_action(action, case) for action in question.actions],
         "problems": [{"path": one.path, "message": one.message} for one in question.problems],
         "asked": _asked(case, question),
@@ -93,7 +93,7 @@ def revision_view(item: Item, revision: Revision, case: Case) -> View:
         "notes": revision.notes,
         "created_at": _at(revision.created_at),
         "title": question.title,
-        "description": question.description,
+        "description": _covered(question.description, Case(item, revision, case.terms)),
         "actions": [_action(action, Case(item, revision, case.terms)) for action in question.actions],
     }
 
@@ -109,7 +109,7 @@ def _action(action: Action, case: Case) -> View:
         "name": action.name,
         "args": args,
         "args_text": canonical.text(args),
-        "description": action.description,
+        "description": _covered(action.description, case),
         "allowed": list(action.allowed),
         "schema": action.schema,
         "risk": case.item.risk,
@@ -120,6 +120,12 @@ def _action(action: Action, case: Case) -> View:
 
 def _paths(action: Action, case: Case) -> list[tuple[str, ...]]:
     return secret_paths(action.schema, case.terms.rule.mask)
+
+
+def _covered(text: str | None, case: Case) -> str | None:
+    for action in (*case.asked.actions, *case.question.actions):
+        text = covered(text, action.args, _paths(action, case))
+    return text
 
 
 def _asked(case: Case, question: Question) -> Json:
@@ -165,7 +171,8 @@ def _can(tx: Tx, caller: Principal, case: Case) -> list[str]:
     if decides and item.status.open:
         may.add("cancel")
     if item.status.open and caller.actor == item.requester:
-        may |= {"cancel", *(("resubmit",) if item.held else ())}
+        sent_back = item.held and item.status is ItemStatus.REVISION_REQUESTED
+        may |= {"cancel", *(("resubmit",) if sent_back else ())}
     if _may_undo(tx, caller, item):
         may.add("undo")
     if decides and item.execution is Execution.IN_DOUBT:

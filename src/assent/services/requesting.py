@@ -13,7 +13,7 @@ from assent.domain.access import Kind, Principal, Scope
 from assent.domain.canonical import Json
 from assent.domain.items import Item, ItemStatus, Revision
 from assent.domain.questions import Question, Resolution, summary
-from assent.domain.terms import Terms, stricter
+from assent.domain.terms import Terms, shown, stricter
 from assent.errors import Conflict, Forbidden, Invalid, InvalidTransition
 from assent.services.deciding import found, withdraw
 from assent.store import asking, items, requests, threads
@@ -95,6 +95,7 @@ def resubmit(tx: Tx, caller: Principal, item_id: str, changes: Mapping[str, Json
     question = _question(asked)
     revision = Revision(item.revision + 1, asked, author=caller.actor)
     now = asking.judged(tx, question, graph_id=None, requester=item.requester, gated=True)
+    terms = stricter(Terms.from_json(item.policy), now)
     return asking.revise(
         tx,
         item,
@@ -103,8 +104,8 @@ def resubmit(tx: Tx, caller: Principal, item_id: str, changes: Mapping[str, Json
         kind="item.resubmitted",
         status=item.moved(ItemStatus.PENDING),
         title=question.title,
-        summary=summary(question),
-        **asking.bound(stricter(Terms.from_json(item.policy), now)),
+        summary=summary(shown(question, terms)),
+        **asking.bound(terms),
     )
 
 

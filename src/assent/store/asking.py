@@ -14,7 +14,7 @@ from assent.domain.ids import new_id
 from assent.domain.items import HERE, Due, Execution, Item, ItemStatus, Revision, aligned_calls, as_revised
 from assent.domain.questions import Interrupt, ItemType, Question, Resolution, summary
 from assent.domain.runs import Run
-from assent.domain.terms import Terms, next_due, stricter, terms_of
+from assent.domain.terms import Terms, next_due, shown, stricter, terms_of
 from assent.store import answers, decisions, deliveries, events, grants, items, policies
 from assent.store.transaction import Tx
 
@@ -117,7 +117,7 @@ def create(tx: Tx, question: Question, revision: Revision, terms: Terms, **colum
         type=columns.pop("type", question.type),
         dialect=question.dialect,
         title=columns.pop("title", question.title),
-        summary=summary(question),
+        summary=summary(shown(question, terms)),
         deployment=HERE,
         expires_at=next((at for at, due in plan if due is Due.EXPIRE), None),
         due_at=due_at,
@@ -250,7 +250,7 @@ def _revise(tx: Tx, item: Item, one: Asked, waiting: Waiting) -> None:
         interrupt_id=one.interrupt_id,
         run_id=run_id,
         title=one.question.title,
-        summary=summary(one.question),
+        summary=summary(shown(one.question, terms)),
         **bound(terms),
     )
 

@@ -1,0 +1,900 @@
+"""The inbox over REST: finding items, deciding them, taking back, sending back, working on them together."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from assent.domain.access import Kind, Role
+from tests.api.house import Builder
+from tests.api.reviewing import GRAPHS, Item, Office, email, open_office, problem, script, staff, until
+
+FORM = {
+    "kind": "form_elicitation",
+    "message": "How many?",
+    "schema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+}
+CONFIRMATION = {"kind": "confirmation", "tool_calls": [{"call_id": "c", "tool_name": "pay", "arguments": {"n": 598}}]}
+CLARIFICATION = {"kind": "clarification", "clarifications": [{"call_id": "c", "question": "Which?", "context": ""}]}
+LOGIN = {"kind": "oauth_url", "url": "https://example.com/login", "message": "Sign in", "elicitation_id": "e"}
+BIG = 12345678901234567
+
+
+@pytest.fixture
+async def office(build: Builder) -> Office:
+    return await open_office(build)
+
+
+def review(args: dict[str, Any] | None = None, *, action: str = "send_email", **flags: bool) -> dict[str, Any]:
+    config = {f"allow_{name}": True for name in ("ignore", "respond", "edit", "accept")} | flags
+    return {"action_request": {"action": action, "args": args or {"to": "a@b.c"}}, "config": config, "description": "?"}
+
+
+# Looking
+
+
+async def test_a_question_becomes_an_item_that_tells_everything(office: Office) -> None:
+    item = await office.asked("hitl", {"text": "hi"})
+    assert (item["status"], item["type"], item["dialect"], item["revision"]) == (
+        "PENDING",
+        "tool",
+        "human_interrupt",
+        1,
+    )
+    assert (item["title"], item["gated"], item["resolution"]) == ("send_email", True, None)
+    assert item["source"]["deployment"] == "local"
+    assert item["source"]["graph_id"] == "hitl"
+    assert all(item["source"][name] for name in ("thread_id", "run_id", "interrupt_id", "assistant_id"))
+    assert item["requester"].startswith("agent:")
+    [action] = item["actions"]
+    assert action["args"] == {"to": "a@b.c", "body": "hi"}
+    assert action["args_text"] == '{"body":"hi","to":"a@b.c"}'
+    assert action["allowed"] == ["approve", "edit", "respond", "ignore"]
+    assert {"key", "name", "description", "schema", "risk"} <= action.keys()
+    assert item["policy"]["rule"]["then"] == "ask"
+    assert item["expires_at"] is not None
+    assert (item["claim"], item["delivery"], item["links"]) == (None, None, [])
+    assert await office.kinds(item["id"]) == ["item.created"]
+
+
+@pytest.mark.promise("REVIEW-06")
+async def test_counts_come_with_the_list_whatever_status_it_asks_for(office: Office) -> None:
+    first, second, other = [await office.request(title=title) for title in ("limit one", "limit two", "other")]
+    await office.decided(first, "approve")
+    for status in ("is:pending", "is:resolved", "is:rejected", ""):
+        assert (await office.page(f"{status} limit"))["counts"] == {"pending": 1, "resolved": 1}
+    assert [one["id"] for one in await office.items("is:pending")] == [other["id"], second["id"]]
+    assert [one["id"] for one in await office.items("is:resolved")] == [first["id"]]
+
+
+@pytest.mark.promise("REVIEW-05")
+@pytest.mark.promise("REVIEW-50")
+async def test_filters_narrow_the_list(office: Office) -> None:
+    paused = await office.asked("hitl", {"text": "x"})
+    held = await office.request(
+        type="upload", title="Upload 100% of it", recipient="finance", entity={"type": "doc", "id": "d1"}
+    )
+    me = held["requester"]
+    expected = {
+        "type:upload": [held],
+        "type:tool,upload": [held, paused],
+        "dialect:human_interrupt": [paused],
+        "graph:hitl": [paused],
+        f"thread:{paused['source']['thread_id']}": [paused],
+        f"run:{paused['source']['run_id']}": [paused],
+        f"from:{me}": [held, paused],
+        f"agent:{me.removeprefix('agent:')}": [held, paused],
+        "for:finance": [held],
+        "entity:d1": [held],
+        "100%": [held],
+        "UPLOAD": [held],
+        '"upload 100"': [held],
+        "%": [held],
+        "_": [paused],
+        "is:gated": [held, paused],
+        "is:advisory": [],
+        "newer:1h": [held, paused],
+        "older:1h": [],
+        "is:snoozed": [],
+        "is:claimed": [],
+        "is:in-doubt": [],
+        "risk:high": [],
+        "resolution:accepted": [],
+    }
+    for text, found in expected.items():
+        assert [one["id"] for one in await office.items(text)] == [one["id"] for one in found], text
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"filter": "colour:red"},
+        {"filter": "is:lovely"},
+        {"filter": 'open "quote'},
+        {"filter": "older:soon"},
+        {"sort": "title"},
+        {"limit": 0},
+        {"cursor": "no"},
+        {"filter": "x" * 501},
+    ],
+)
+async def test_a_question_that_makes_no_sense_is_refused(office: Office, query: dict[str, Any]) -> None:
+    problem(await office.ana.get("/api/inbox/items", params=query), 422, "invalid_request")
+
+
+@pytest.mark.parametrize("sort", ["created_at", "-created_at"])
+async def test_pages_have_no_gaps_and_no_duplicates_while_items_come(office: Office, sort: str) -> None:
+    made = [(await office.request(title=f"item {number}"))["id"] for number in range(7)]
+    seen, cursor = list[str](), None
+    while True:
+        page = await office.page("is:pending", sort=sort, limit=2, **({"cursor": cursor} if cursor else {}))
+        seen += [one["id"] for one in page["items"]]
+        if len(made) < 10:
+            made.append((await office.request(title="meanwhile"))["id"])
+        if (cursor := page["next"]) is None:
+            break
+    assert seen == (made if sort == "created_at" else made[6::-1])
+
+
+# Deciding
+
+
+VERBS: dict[str, tuple[Any, dict[str, Any], Any, str, str]] = {
+    "accept": (
+        review(),
+        {"verb": "approve"},
+        [{"type": "accept", "args": {"action": "send_email", "args": {"to": "a@b.c"}}}],
+        "APPROVED",
+        "accepted",
+    ),
+    "edit": (
+        review(),
+        {"actions": [{"key": "0", "verb": "edit", "args": {"to": "x@y.z", "n": BIG}}]},
+        [{"type": "edit", "args": {"action": "send_email", "args": {"to": "x@y.z", "n": BIG}}}],
+        "APPROVED",
+        "edited",
+    ),
+    "respond": (
+        review(),
+        {"verb": "respond", "message": "no rush"},
+        [{"type": "response", "args": "no rush"}],
+        "APPROVED",
+        "responded",
+    ),
+    "ignore": (review(), {"verb": "ignore"}, [{"type": "ignore", "args": None}], "REJECTED", "ignored"),
+    "clarify": (
+        CLARIFICATION,
+        {"verb": "respond", "message": "the red one"},
+        {"responses": [{"call_id": "c", "response": "the red one"}]},
+        "APPROVED",
+        "responded",
+    ),
+    "confirm": (
+        CONFIRMATION,
+        {"verb": "approve"},
+        {"approvals": [{"call_id": "c", "approved": True}]},
+        "APPROVED",
+        "accepted",
+    ),
+    "confirm edited": (
+        CONFIRMATION,
+        {"actions": [{"key": "0", "verb": "edit", "args": {"n": 1}}]},
+        {"approvals": [{"call_id": "c", "approved": True, "arguments": {"n": 1}}]},
+        "APPROVED",
+        "edited",
+    ),
+    "refuse": (
+        CONFIRMATION,
+        {"verb": "reject", "message": "too much"},
+        {"approvals": [{"call_id": "c", "approved": False, "feedback": "too much"}]},
+        "REJECTED",
+        "rejected",
+    ),
+    "fill in": (
+        FORM,
+        {"actions": [{"key": "0", "verb": "accept", "args": {"n": 3}}]},
+        {"action": "accept", "content": {"n": 3}},
+        "APPROVED",
+        "accepted",
+    ),
+    "decline": (FORM, {"verb": "decline"}, {"action": "decline"}, "REJECTED", "declined"),
+    "cancel": (FORM, {"verb": "cancel"}, {"action": "cancel"}, "REJECTED", "declined"),
+    "raw text": ("Why?", {"verb": "respond", "message": "because"}, "because", "APPROVED", "responded"),
+    "raw json": (
+        "Why?",
+        {"actions": [{"key": "0", "verb": "respond", "args": {"n": BIG}}]},
+        {"n": BIG},
+        "APPROVED",
+        "responded",
+    ),
+}
+
+
+@pytest.mark.promise("INBOX-11")
+@pytest.mark.promise("INBOX-12")
+@pytest.mark.promise("INBOX-13")
+@pytest.mark.promise("INBOX-14")
+@pytest.mark.promise("INBOX-16")
+@pytest.mark.promise("INBOX-20")
+@pytest.mark.promise("INBOX-21")
+@pytest.mark.promise("REVIEW-16")
+@pytest.mark.promise("REVIEW-17")
+@pytest.mark.parametrize("case", VERBS)
+async def test_the_run_goes_on_with_exactly_what_was_decided(office: Office, case: str) -> None:
+    asked, said, told, status, resolution = VERBS[case]
+    item = await office.asked("asking", {"questions": [asked]})
+    decided = await office.decided(item, **said)
+    assert (decided["status"], decided["resolution"]) == (status, resolution)
+    assert decided["decided_by"].startswith("reviewer:")
+    assert (await office.values(item["source"]["thread_id"]))["answers"] == [told]
+    done = await office.get(item["id"])
+    assert done["delivery"]["status"] == "delivered"
+    assert [one["standing"] for one in done["decisions"]] == [True]
+
+
+@pytest.mark.promise("HITL-03")
+@pytest.mark.promise("HITL-04")
+@pytest.mark.promise("HITL-05")
+@pytest.mark.promise("HITL-07")
+@pytest.mark.promise("HITL-20")
+async def test_each_action_has_its_own_verdict(office: Office, tmp_path: Path) -> None:
+    log = tmp_path / "sent"
+    item = await office.asked("batched", script(*(email(body, log) for body in "abcd")))
+    verdicts = [
+        {"key": "3", "verb": "respond", "message": "pretend"},
+        {"key": "0", "verb": "approve"},
+        {"key": "1", "verb": "edit", "args": {"to": "x@y.z", "body": "changed", "log": str(log)}},
+        {"key": "2", "verb": "reject", "message": "not this one"},
+    ]
+    decided = await office.decided(item, actions=verdicts)
+    assert (decided["status"], decided["resolution"]) == ("APPROVED", "partial")
+    messages = (await office.values(item["source"]["thread_id"]))["messages"]
+    assert sorted(log.read_text().splitlines()) == ["a@b.c: a", "x@y.z: changed"]
+    told = {one["tool_call_id"]: one["content"] for one in messages if one["type"] == "tool"}
+    assert told["call_0_2"].endswith("not this one")
+    assert told["call_0_3"] == "pretend"
+    granted = {one["call_id"]: one["revision"] for one in decided["grants"]}
+    assert granted == {"call_0_0": 2, "call_0_1": 2}, "for what runs, and for nothing else"
+
+
+@pytest.mark.promise("HITL-26")
+async def test_calls_asked_one_by_one_are_decided_one_by_one(office: Office, tmp_path: Path) -> None:
+    log = tmp_path / "sent"
+    thread = await office.run("per_call", script(email("a", log), email("b", log)))
+    waiting = [await office.get(item["id"]) for item in await office.items(f"is:pending thread:{thread}")]
+    one, two = sorted(waiting, key=lambda item: str(item["actions"][0]["args"]["body"]))
+    await office.decided(one, "approve")
+    await office.rests(thread)
+    assert [item["id"] for item in await office.items(f"is:pending thread:{thread}")] == [two["id"]]
+    await office.decided(two, "reject", message="no")
+    await office.rests(thread, status="idle")
+    assert log.read_text() == "a@b.c: a\n"
+    assert len(await office.items(f"thread:{thread}")) == 2
+
+
+@pytest.mark.promise("HITL-06")
+@pytest.mark.promise("INBOX-15")
+async def test_only_what_the_agent_allows_is_accepted(office: Office) -> None:
+    for flags in range(16):
+        await _check_flags(office, flags)
+
+
+async def _check_flags(office: Office, flags: int) -> None:
+    names = {"approve": "accept", "edit": "edit", "respond": "respond", "ignore": "ignore"}
+    allowed = {verb for bit, verb in enumerate(names) if flags >> bit & 1}
+    flags_set: dict[str, Any] = {f"allow_{names[verb]}": verb in allowed for verb in names}
+    asked = review(**flags_set)
+    item = await office.asked("asking", {"questions": [asked]})
+    more: dict[str, Any] = {"edit": {"args": {"to": "x"}}, "respond": {"message": "m"}}
+    assert set(item["actions"][0]["allowed"]) == allowed or not allowed
+    for verb in sorted(set(names) - set(item["actions"][0]["allowed"])):
+        refused = await office.decide(item, actions=[{"key": "0", "verb": verb, **more.get(verb, {})}])
+        assert problem(refused, 422, "invalid_decision")["errors"][0]["path"] == "actions[0].verb"
+    assert (await office.get(item["id"]))["status"] == "PENDING", "and it stays answerable"
+    if allowed:
+        verb = min(allowed)
+        await office.decided(item, actions=[{"key": "0", "verb": verb, **more.get(verb, {})}])
+
+
+@pytest.mark.parametrize(
+    ("said", "path"),
+    [
+        ({"actions": []}, "actions"),
+        ({"actions": [{"key": "7", "verb": "approve"}]}, "actions[0].key"),
+        ({"actions": [{"key": "0", "verb": "approve"}, {"key": "0", "verb": "ignore"}]}, "actions[1].key"),
+        ({"actions": [{"key": "0", "verb": "edit"}]}, "actions[0].args"),
+        ({"actions": [{"key": "0", "verb": "edit", "args": []}]}, "actions[0].args"),
+        ({"actions": [{"key": "0", "verb": "respond"}]}, "actions[0].message"),
+        ({"actions": [{"key": "0", "verb": "approve", "message": "well"}]}, "actions[0].message"),
+        ({"verb": "reject"}, "actions[0].verb"),
+        ({"verb": "approve", "actions": [{"key": "0", "verb": "approve"}]}, "verb"),
+        ({}, "actions"),
+    ],
+)
+async def test_a_decision_that_does_not_fit_names_the_field(office: Office, said: dict[str, Any], path: str) -> None:
+    item = await office.asked("hitl", {"text": "x"})
+    refused = problem(await office.decide(item, **said), 422, "invalid_decision")
+    assert path in [one["path"] for one in refused["errors"]]
+    assert (await office.get(item["id"]))["status"] == "PENDING"
+    assert await office.kinds(item["id"]) == ["item.created"]
+
+
+@pytest.mark.parametrize(
+    "body", [{"verb": "shrug"}, {"revision": "one"}, {"grace_seconds": -1}, {"grace_seconds": 301}, {"hash": None}]
+)
+async def test_a_decision_that_is_none_is_refused(office: Office, body: dict[str, Any]) -> None:
+    item = await office.request()
+    problem(await office.decide(item, **{"verb": "approve", **body}), 422, "invalid_request")
+
+
+@pytest.mark.promise("P5")
+async def test_what_was_not_seen_cannot_be_decided(office: Office) -> None:
+    item = await office.asked("hitl", {"text": "x"})
+    for wrong in ({"revision": 2}, {"hash": "0" * 64}, {"revision": 0}):
+        for response in (
+            await office.decide(item, "approve", **wrong),
+            await office.ask_revision(item, **wrong),
+        ):
+            told = problem(response, 409, "stale_revision")
+            assert (told["revision"], told["hash"]) == (1, item["hash"])
+    assert (await office.get(item["id"]))["status"] == "PENDING"
+
+
+@pytest.mark.promise("P4")
+async def test_of_all_who_decide_at_once_one_wins(office: Office) -> None:
+    item = await office.asked("hitl", {"text": "x"})
+    names = [f"person{number}" for number in range(8)]
+    people = [office.house.client(await office.house.person(name)) for name in names]
+    verbs = ["approve", "ignore"] * 4
+    said = await asyncio.gather(*(office.decide(item, verb, who) for verb, who in zip(verbs, people, strict=True)))
+    [won] = [one for one in said if one.status_code == 200]
+    winner = won.json()["decisions"][0]
+    for one in said:
+        if one is not won:
+            assert problem(one, 409, "already_decided")["decision"]["id"] == winner["id"]
+    answer = (await office.values(item["source"]["thread_id"]))["answer"]
+    assert answer["type"] == {"approve": "accept", "ignore": "ignore"}[winner["actions"][0]["verb"]]
+    assert len([kind for kind in await office.kinds(item["id"]) if kind in ("item.approved", "item.rejected")]) == 1
+    await office.verified()
+
+
+@pytest.mark.promise("REVIEW-24")
+async def test_what_is_decided_stays_decided(office: Office) -> None:
+    for verb, status in (("approve", "APPROVED"), ("reject", "REJECTED")):
+        item = await office.request(title=verb)
+        await office.decided(item, verb)
+        for again in ("approve", "reject"):
+            told = problem(await office.decide(item, again, office.ben), 409, "already_decided")
+            assert told["decision"]["actions"][0]["verb"] == verb
+        problem(await office.ask_revision(item), 409, "already_decided")
+        moved = problem(await office.post(item, "cancellation"), 409, "invalid_transition")
+        assert (moved["from"], moved["to"], moved["allowed"]) == (status, "CANCELLED", [])
+        problem(await office.post(item, "resubmission", office.agent), 409, "invalid_transition")
+        assert (await office.get(item["id"]))["can"] == ["claim", "comment", "snooze"]
+
+
+# The same key
+
+
+@pytest.mark.promise("P3")
+async def test_the_same_key_gives_the_same_answer(office: Office) -> None:
+    item = await office.asked("hitl", {"text": "x"})
+    first = await office.decide(item, "approve", key="k")
+    await office.rests(item["source"]["thread_id"], status="idle")
+    await office.post(item, "comments", text="moved on")
+    again = await office.decide(item, "approve", key="k")
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert again.json() == first.json(), "what it was then, though the item has moved on"
+    problem(await office.decide(item, "ignore", key="k"), 422, "key_reused")
+    problem(await office.ask_revision(item, key="k"), 422, "key_reused")
+    problem(await office.decide(item, "approve", office.ben, key="k"), 409, "already_decided")
+    assert (await office.kinds(item["id"])).count("item.approved") == 1
+
+
+@pytest.mark.promise("P3")
+async def test_the_same_key_at_once_happens_once(office: Office) -> None:
+    item = await office.asked("hitl", {"text": "x"})
+    said = await asyncio.gather(*(office.decide(item, "approve", key="k") for _ in range(6)))
+    assert {one.status_code for one in said} == {200}
+    assert len({one.text for one in said}) == 1
+    made = await asyncio.gather(*(office.post(item, "comments", text="once", key="c") for _ in range(4)))
+    assert len({one.json()["id"] for one in made}) == 1
+    assert len((await office.ana.get(f"/api/inbox/items/{item['id']}/comments")).json()) == 1
+
+
+@pytest.mark.promise("P3")
+async def test_a_refusal_is_not_remembered(office: Office) -> None:
+    item = await office.request()
+    problem(await office.decide(item, "approve", key="k", hash="0" * 64), 409, "stale_revision")
+    problem(await office.decide(item, "respond", key="k", message="x"), 422, "invalid_decision")
+    assert (await office.decide(item, "approve", key="k")).status_code == 200
+
+
+# Taking back
+
+
+@pytest.mark.promise("P8")
+async def test_a_decision_can_be_taken_back_by_its_author_within_the_grace(office: Office, tmp_path: Path) -> None:
+    log = tmp_path / "sent"
+    item = await office.asked("per_call", script(email("a", log)))
+    decided = await office.decided(item, "approve", grace_seconds=60)
+    assert decided["undo_until"] is not None
+    [grant] = decided["grants"]
+    assert grant["not_before"] == decided["undo_until"]
+    assert "undo" in decided["can"]
+    winner = decided["decisions"][0]["id"]
+    told = problem(await office.decide(item, "reject", office.ben), 409, "already_decided")
+    assert told["decision"]["id"] == winner, "it has won, though nothing came of it yet"
+    problem(await office.ben.delete(f"/api/inbox/items/{item['id']}/decision"), 403, "not_allowed")
+    undone = await office.ana.delete(f"/api/inbox/items/{item['id']}/decision")
+    assert undone.status_code == 200, undone.text
+    now = undone.json()
+    assert (now["status"], now["resolution"], now["decided_by"], now["execution"]) == ("PENDING", None, None, None)
+    assert [one["status"] for one in now["grants"]] == ["revoked"]
+    assert [one["standing"] for one in now["decisions"]] == [False]
+    problem(await office.ana.delete(f"/api/inbox/items/{item['id']}/decision"), 409, "conflict")
+    await office.decided(item, "reject", client=office.ben, message="no")
+    await office.rests(item["source"]["thread_id"], status="idle")
+    assert not log.exists()
+    kinds = await office.kinds(item["id"])
+    assert [kind for kind in kinds if kind != "item.attempt_refused"] == [
+        "item.created",
+        "item.approved",
+        "item.undone",
+        "item.rejected",
+    ]
+    await office.verified()
+
+
+async def test_after_the_grace_it_takes_effect_and_stays(office: Office, tmp_path: Path) -> None:
+    log = tmp_path / "sent"
+    item = await office.asked("per_call", script(email("a", log)))
+    await office.decided(item, "approve", grace_seconds=60)
+    assert not log.exists()
+    office.house.pass_time(timedelta(seconds=61))
+    problem(await office.ana.delete(f"/api/inbox/items/{item['id']}/decision"), 409, "conflict")
+    await office.request(title="a bell")  # anything that wakes who looks at the clock
+    await office.rests(item["source"]["thread_id"], status="idle")
+    assert log.read_text() == "a@b.c: a\n"
+
+
+async def test_without_grace_nothing_is_taken_back(office: Office) -> None:
+    item = await office.request()
+    problem(await office.ana.delete(f"/api/inbox/items/{item['id']}/decision"), 409, "conflict")
+    await office.decided(item, "approve")
+    problem(await office.ana.delete(f"/api/inbox/items/{item['id']}/decision"), 409, "conflict")
+
+
+async def test_what_nobody_asks_any_more_does_not_come_back(office: Office) -> None:
+    item = await office.asked("hitl", {"text": "x"})
+    await office.decided(item, "approve", grace_seconds=60)
+    gone = await office.ana.delete(f"/threads/{item['source']['thread_id']}")
+    assert gone.status_code in (200, 204), gone.text
+    problem(await office.ana.delete(f"/api/inbox/items/{item['id']}/decision"), 409, "conflict")
+    assert await office.items("is:pending") == []
+
+
+async def test_an_undone_item_that_is_past_its_end_still_expires(office: Office) -> None:
+    ends = datetime.now(UTC) + timedelta(seconds=30)
+    item = await office.request(expires_at=ends.isoformat())
+    await office.decided(item, "approve", grace_seconds=120)
+    office.house.pass_time(timedelta(seconds=60))
+    undone = await office.ana.delete(f"/api/inbox/items/{item['id']}/decision")
+    assert undone.status_code == 200, undone.text
+    await until(lambda: office.items("is:expired"))
+
+
+# Sending back
+
+
+@pytest.mark.promise("REVIEW-18")
+@pytest.mark.promise("REVIEW-39")
+async def test_an_agent_that_waits_hears_the_notes_and_asks_again(office: Office) -> None:
+    item = await office.asked("asking", {"questions": [review({"n": 1}), review({"n": 2})]})
+    problem(await office.ask_revision(item, notes="  "), 422, "invalid_decision")
+    asked = await office.ask_revision(item, notes="make it two")
+    assert asked.json()["status"] == "REVISION_REQUESTED"
+    thread = item["source"]["thread_id"]
+    state = await office.rests(thread, status="interrupted")
+    assert state["values"]["answers"] == [[{"type": "response", "args": "make it two"}]]
+    [now] = await office.items(f"thread:{thread}")
+    assert (now["id"], now["status"], now["revision"]) == (item["id"], "PENDING", 2)
+    assert now["hash"] != item["hash"]
+    problem(await office.decide(item, "approve"), 409, "stale_revision")
+    history = (await office.ana.get(f"/api/inbox/items/{item['id']}/revisions")).json()
+    assert [(one["revision"], one["actions"][0]["args"]) for one in history] == [(1, {"n": 1}), (2, {"n": 2})]
+    await office.decided(now, "approve")
+    answers = (await office.values(thread))["answers"]
+    assert answers[1][0]["type"] == "accept"
+    assert await office.kinds(item["id"]) == [
+        "item.created",
+        "item.revision_requested",
+        "item.revised",
+        "item.approved",
+    ]
+
+
+async def test_while_the_agent_works_on_it_there_is_nothing_to_decide(office: Office) -> None:
+    item = await office.asked("asking", {"questions": [review()]})
+    asked = await office.ask_revision(item, grace_seconds=60)
+    assert asked.status_code == 200
+    problem(await office.decide(item, "approve", office.ben), 409, "awaiting_resubmission")
+    moved = problem(await office.ask_revision(item, client=office.ben), 409, "invalid_transition")
+    assert (moved["from"], moved["to"]) == ("REVISION_REQUESTED", "REVISION_REQUESTED")
+    assert (await office.get(item["id"]))["can"] == ["cancel", "claim", "comment", "snooze", "undo"]
+    undone = await office.ana.delete(f"/api/inbox/items/{item['id']}/decision")
+    assert undone.json()["status"] == "PENDING"
+    await office.decided(item, "approve", client=office.ben)
+
+
+@pytest.mark.parametrize("then", [[], ["something else?"], [review(action="pay")]])
+async def test_if_the_agent_does_not_ask_again_the_item_is_superseded(office: Office, then: list[Any]) -> None:
+    item = await office.asked("asking", {"questions": [review(), *then]})
+    await office.ask_revision(item)
+    thread = item["source"]["thread_id"]
+    await office.rests(thread)
+    closed = await office.get(item["id"])
+    assert closed["status"] == "CANCELLED"
+    assert closed["resolution"] in ("superseded", "thread_ended")
+    assert len(await office.items(f"is:pending thread:{thread}")) == len(then)
+
+
+async def test_where_the_agent_cannot_hear_notes_no_revision_is_asked_for(office: Office) -> None:
+    for question in (FORM, LOGIN, review(allow_respond=False)):
+        item = await office.asked("asking", {"questions": [question]})
+        problem(await office.ask_revision(item), 422, "invalid_decision")
+        assert (await office.get(item["id"]))["status"] == "PENDING"
+
+
+@pytest.mark.promise("P5")
+async def test_a_revision_is_judged_by_what_it_asks(office: Office) -> None:
+    """Small at first, large once it was sent back: as many have to agree as for what is large."""
+    rules = [{"name": "large", "then": "ask", "tool": "pay", "when": "args.n > 100", "approvals": 2}]
+    await office.policy({"rules": rules})
+    questions = [review({"n": 1}, action="pay"), review({"n": 1000}, action="pay")]
+    item = await office.asked("asking", {"questions": questions})
+    assert item["approvals"]["needed"] == 1
+    await office.ask_revision(item)
+    await office.rests(item["source"]["thread_id"])
+    now = await office.get(item["id"])
+    assert (now["revision"], now["approvals"]["needed"]) == (2, 2)
+    assert (await office.decided(now, "approve"))["status"] == "PENDING"
+    assert (await office.decided(now, "approve", client=office.ben))["status"] == "APPROVED"
+
+
+@pytest.mark.promise("P5")
+async def test_an_edit_is_judged_by_what_it_makes_of_the_call(office: Office) -> None:
+    rules = [
+        {"name": "huge", "then": "never", "tool": "pay", "when": "args.n > 10000"},
+        {"name": "large", "then": "ask", "tool": "pay", "when": "args.n > 100", "approvals": 2},
+    ]
+    await office.policy({"rules": rules})
+    item = await office.asked("asking", {"questions": [review({"n": 1}, action="pay")]})
+    huge = await office.decide(item, actions=[{"key": "0", "verb": "edit", "args": {"n": 10001}}])
+    assert problem(huge, 422, "invalid_decision")["errors"][0]["path"] == "actions[0].args"
+    now = await office.decided(item, actions=[{"key": "0", "verb": "edit", "args": {"n": 1000}}])
+    assert (now["status"], now["approvals"]) == ("PENDING", {"given": 1, "needed": 2})
+    assert (await office.decided(now, "approve", client=office.ben))["status"] == "APPROVED"
+    answer = (await office.values(item["source"]["thread_id"]))["answers"][0][0]
+    assert answer == {"type": "edit", "args": {"action": "pay", "args": {"n": 1000}}}
+
+
+# Withdrawing
+
+
+@pytest.mark.promise("P6")
+async def test_an_agent_withdraws_its_own_and_hears_the_true_reason(office: Office) -> None:
+    item = await office.asked("asking", {"questions": [CONFIRMATION]})
+    stranger = office.house.client(await office.house.key())
+    refused = problem(await office.post(item, "cancellation", stranger), 403, "not_allowed")
+    assert refused["missing"] == [item["requester"]]
+    gone = (await office.post(item, "cancellation", office.agent, notes="changed my mind")).json()
+    assert (gone["status"], gone["resolution"], gone["decided_by"]) == ("CANCELLED", "withdrawn", None)
+    [told] = (await office.values(item["source"]["thread_id"]))["answers"]
+    assert told == {"approvals": [{"call_id": "c", "approved": False, "feedback": "changed my mind"}]}
+    moved = problem(await office.decide(item, "approve"), 409, "invalid_transition")
+    assert (moved["from"], moved["allowed"]) == ("CANCELLED", [])
+
+
+async def test_where_there_is_no_word_for_no_the_thread_ends(office: Office) -> None:
+    item = await office.asked("asking", {"questions": ["Why?"]})
+    gone = await office.post(item, "cancellation", notes="never mind")
+    assert gone.json()["status"] == "CANCELLED"
+    thread = await office.rests(item["source"]["thread_id"], status="idle")
+    assert "answers" not in thread["values"] or thread["values"]["answers"] == []
+
+
+async def test_nothing_is_in_doubt_unless_it_is(office: Office) -> None:
+    item = await office.request()
+    problem(await office.post(item, "in-doubt", outcome="done"), 409, "conflict")
+    problem(await office.post(item, "in-doubt", outcome="perhaps"), 422, "invalid_request")
+
+
+# Who may
+
+
+@pytest.mark.promise("P6")
+async def test_only_people_with_the_right_decide(office: Office) -> None:
+    house = office.house
+    item = await office.asked("hitl", {"text": "x"})
+    callers = {
+        "agent": office.agent,
+        "service": house.client(await house.key(Kind.SERVICE)),
+        "admin service": house.client(await house.key(Kind.SERVICE, "admin", "decide:relay", "items:read")),
+        "viewer": house.client(await house.person("vera", Role.VIEWER)),
+        "reader": house.client(await house.key_of("ana", "items:read", "runs:write", "comments:write")),
+    }
+    for name, client in callers.items():
+        for response in (
+            await office.decide(item, "approve", client),
+            await office.decide(item, "ignore", client),
+            await office.ask_revision(item, client=client),
+        ):
+            assert problem(response, 403, "not_allowed")["missing"] == ["decide"], name
+        bulk = {"items": [_named(item)], "verb": "approve"}
+        [result] = (await client.post("/api/inbox/bulk", json=bulk)).json()["results"]
+        assert (result["ok"], result["error"]["code"]) == (False, "not_allowed")
+    now = await office.get(item["id"])
+    assert (now["status"], now["decisions"], now["grants"]) == ("PENDING", [], [])
+    assert (await office.kinds(item["id"])).count("item.attempt_refused") == len(callers), "told, once each"
+    await office.verified()
+
+
+@pytest.mark.promise("P6")
+async def test_users_of_the_projects_own_auth_decide_only_with_the_permission(build: Builder) -> None:
+    project = GRAPHS.parents[1] / "graphs_auth" / "langgraph.json"
+    office = await staff(await build(config=project))
+    eve, rita = (office.house.client(headers={"authorization": f"Bearer {who}"}) for who in ("open:eve", "reviewer"))
+    thread = await office.run("whoami", {"ask": True}, client=eve)
+    [found] = await office.items(f"is:pending thread:{thread}")
+    assert found["gated"] is True
+    assert problem(await office.decide(found, "respond", eve, message="yes"), 403, "not_allowed")["missing"] == [
+        "decide"
+    ]
+    assert (await office.answer(thread, "whoami", "yes", eve)).status_code == 403
+    assert (await office.get(found["id"]))["status"] == "PENDING"
+    assert (await office.decide(found, "respond", rita, message="yes")).status_code == 200
+
+
+@pytest.mark.promise("P6")
+async def test_who_started_it_is_not_the_second_person(office: Office) -> None:
+    await office.policy({"default": {"name": "default", "then": "ask", "separate_duties": True}})
+    item = await office.asked("hitl", {"text": "x"}, client=office.ana)
+    assert problem(await office.decide(item, "approve"), 403, "self_approval")["missing"] == ["default"]
+    edited = await office.decided(
+        item, client=office.ben, actions=[{"key": "0", "verb": "edit", "args": {"to": "b", "body": "c"}}]
+    )
+    assert (edited["status"], edited["revision"]) == ("PENDING", 2), "who has changed it does not count"
+    problem(await office.decide(edited, "approve", office.ben), 403, "self_approval")
+    problem(await office.decide(edited, "approve", office.ana), 403, "self_approval")
+    cleo = office.house.client(await office.house.person("cleo"))
+    await office.decided(edited, "approve", client=cleo)
+    answer = (await office.values(item["source"]["thread_id"]))["answer"]
+    assert answer == {"type": "edit", "args": {"action": "send_email", "args": {"to": "b", "body": "c"}}}
+
+
+@pytest.mark.promise("P6")
+async def test_the_policy_names_who_may(office: Office) -> None:
+    await office.policy({"default": {"name": "finance", "then": "ask", "by": {"people": ["ben"]}}})
+    item = await office.request()
+    assert problem(await office.decide(item, "approve"), 403, "not_allowed")["missing"] == ["finance"]
+    await office.decided(item, "approve", client=office.ben)
+
+
+TWO = {"default": {"name": "two", "then": "ask", "approvals": 2}}
+
+
+@pytest.mark.promise("P6")
+async def test_two_have_to_agree(office: Office) -> None:
+    await office.policy(TWO)
+    item = await office.asked("hitl", {"text": "x"})
+    one = await office.decided(item, "approve")
+    assert (one["status"], one["approvals"], one["grants"]) == ("PENDING", {"given": 1, "needed": 2}, [])
+    assert one["delivery"] is None
+    problem(await office.decide(item, "approve"), 409, "conflict")
+    other = problem(await office.decide(item, "respond", office.ben, message="hm"), 409, "conflict")
+    assert other["decision"]["actions"][0]["verb"] == "approve"
+    two = await office.decided(item, "approve", client=office.ben)
+    assert (two["status"], two["approvals"]) == ("APPROVED", {"given": 2, "needed": 2})
+    assert (await office.values(item["source"]["thread_id"]))["answer"]["type"] == "accept"
+    assert (await office.kinds(item["id"]))[1:] == ["item.agreed", "item.approved"]
+
+
+async def test_one_of_two_turns_it_down(office: Office) -> None:
+    await office.policy(TWO)
+    item = await office.request()
+    await office.decided(item, "approve")
+    assert (await office.decided(item, "reject", client=office.ben))["status"] == "REJECTED"
+
+
+@pytest.mark.promise("P5")
+async def test_an_edit_dismisses_who_agreed_before(office: Office) -> None:
+    await office.policy(TWO)
+    item = await office.request()
+    await office.decided(item, "approve")
+    edited = await office.decided(item, client=office.ben, actions=[{"key": "0", "verb": "edit", "args": {"limit": 6}}])
+    assert (edited["status"], edited["revision"]) == ("PENDING", 2)
+    assert edited["approvals"] == {"given": 1, "needed": 2}, "the editor's own, who alone is not two"
+    problem(await office.decide(edited, "approve", office.ben), 409, "conflict")
+    problem(await office.decide(item, "approve", office.ana), 409, "stale_revision")
+    done = await office.decided(edited, "approve")
+    assert (done["status"], done["resolution"]) == ("APPROVED", "edited")
+    assert [one["standing"] for one in done["decisions"]] == [False, True, True]
+
+
+# Working together
+
+
+async def test_comments(office: Office) -> None:
+    item = await office.request()
+    problem(await office.post(item, "comments", text="  "), 422, "invalid_request")
+    for client, text in ((office.ana, "why five?"), (office.agent, "because")):
+        assert (await office.post(item, "comments", client, text=text)).status_code == 201
+    told = (await office.ben.get(f"/api/inbox/items/{item['id']}/comments")).json()
+    assert [one["text"] for one in told] == ["why five?", "because"]
+    assert (await office.get(item["id"]))["comments"] == 2
+    viewer = office.house.client(await office.house.person("vera", Role.VIEWER))
+    problem(await office.post(item, "comments", viewer, text="me too"), 403, "not_allowed")
+
+
+async def test_a_claim_keeps_others_from_claiming_and_from_nothing_else(office: Office) -> None:
+    item = await office.request()
+    path = f"/api/inbox/items/{item['id']}/claim"
+    claimed = (await office.ana.put(path)).json()
+    assert claimed["claim"]["by"].startswith("reviewer:")
+    refused = problem(await office.ben.put(path), 409, "claimed_by_other")
+    assert refused["claimed_by"] == claimed["claim"]["by"]
+    assert refused["until"] == claimed["claim"]["until"]
+    assert (await office.ben.delete(path)).json()["claim"] is not None, "not theirs to give up"
+    assert [one["id"] for one in await office.items("is:claimed")] == [item["id"]]
+    office.house.pass_time(timedelta(minutes=5, seconds=1))
+    assert await office.items("is:claimed") == []
+    assert (await office.ben.put(path)).status_code == 200
+    assert (await office.ben.delete(path)).json()["claim"] is None
+    await office.ana.put(path)
+    await office.decided(item, "approve", client=office.ben)
+
+
+async def test_drafts_and_snoozes_are_ones_own(office: Office) -> None:
+    item = await office.request()
+    path = f"/api/inbox/items/{item['id']}"
+    saved = await office.ana.put(f"{path}/draft", json={"draft": {"limit": BIG}})
+    assert saved.json()["draft"] == {"limit": BIG}
+    assert (await office.get(item["id"], office.ben))["draft"] is None
+    until_then = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    assert (await office.ana.put(f"{path}/snooze", json={"until": until_then})).status_code == 200
+    assert await office.items("is:pending") == []
+    assert [one["id"] for one in await office.items("is:snoozed")] == [item["id"]]
+    assert len(await office.items("is:pending", client=office.ben)) == 1
+    office.house.pass_time(timedelta(hours=1, seconds=1))
+    assert len(await office.items("is:pending")) == 1
+    assert (await office.ana.put(f"{path}/snooze", json={"until": None})).json()["snoozed_until"] is None
+    problem(await office.ana.put(f"{path}/snooze", json={"until": "tomorrow"}), 422, "invalid_request")
+    assert await office.kinds(item["id"]) == ["item.created"], "nobody else's business"
+
+
+@pytest.mark.promise("REVIEW-10")
+async def test_threads_are_linked(office: Office) -> None:
+    thread = await office.thread()
+    item = await office.request()
+    path = f"/api/inbox/items/{item['id']}/links"
+    for _ in range(2):
+        assert (await office.ana.put(f"{path}/{thread}")).json()["links"] == [thread]
+    problem(await office.ana.put(f"{path}/nowhere"), 404, "not_found")
+    for _ in range(2):
+        assert (await office.ana.delete(f"{path}/{thread}")).json()["links"] == []
+    assert await office.kinds(item["id"]) == ["item.created", "item.linked", "item.unlinked"]
+
+
+def _named(item: Item) -> dict[str, Any]:
+    return {"id": item["id"], "revision": item["revision"], "hash": item["hash"]}
+
+
+async def test_many_are_decided_each_for_itself(office: Office) -> None:
+    good, done, stale, other = [await office.request(title=str(number)) for number in range(4)]
+    question = await office.asked("asking", {"questions": ["Why?"]})
+    await office.decided(done, "reject")
+    chosen = [
+        _named(good),
+        _named(done),
+        {**_named(stale), "hash": "0"},
+        _named(question),
+        {**_named(other), "id": "x"},
+    ]
+    body = {"items": chosen, "verb": "approve"}
+    expected = [(True, None), (False, "already_decided"), (False, "stale_revision"), (False, "invalid_decision")]
+    expected.append((False, "not_found"))
+    tried = (await office.ana.post("/api/inbox/bulk", json={**body, "dry_run": True})).json()["results"]
+    assert [(one["ok"], one["error"].get("code")) for one in tried] == expected
+    assert tried[0]["status"] == "APPROVED"
+    assert (await office.get(good["id"]))["status"] == "PENDING", "it was only tried"
+    results = (await office.ana.post("/api/inbox/bulk", json=body)).json()["results"]
+    assert [(one["ok"], one["error"].get("code")) for one in results] == expected
+    assert results[1]["error"]["decision"]["actions"][0]["verb"] == "reject"
+    assert (await office.get(good["id"]))["status"] == "APPROVED"
+    assert (await office.get(stale["id"]))["status"] == "PENDING"
+    many = {"items": [_named(good)] * 201, "verb": "approve"}
+    problem(await office.ana.post("/api/inbox/bulk", json=many), 422, "invalid_request")
+
+
+# Apart
+
+
+@pytest.mark.promise("P10")
+async def test_another_tenants_items_are_not_there(office: Office) -> None:
+    item = await office.asked("hitl", {"text": "x"})
+    thread = item["source"]["thread_id"]
+    acme = await staff(office.house, tenant="acme")
+    path = f"/api/inbox/items/{item['id']}"
+    seen = {"revision": 1, "hash": item["hash"]}
+    later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    calls: list[tuple[str, str, Any]] = [
+        ("GET", path, None),
+        ("GET", f"{path}/revisions", None),
+        ("GET", f"{path}/timeline", None),
+        ("GET", f"{path}/comments", None),
+        ("POST", f"{path}/decision", {**seen, "verb": "approve"}),
+        ("DELETE", f"{path}/decision", None),
+        ("POST", f"{path}/revision-request", {**seen, "notes": "n"}),
+        ("POST", f"{path}/resubmission", {"title": "t"}),
+        ("POST", f"{path}/cancellation", {}),
+        ("POST", f"{path}/in-doubt", {"outcome": "done"}),
+        ("POST", f"{path}/comments", {"text": "t"}),
+        ("PUT", f"{path}/claim", None),
+        ("DELETE", f"{path}/claim", None),
+        ("PUT", f"{path}/draft", {"draft": 1}),
+        ("PUT", f"{path}/snooze", {"until": later}),
+        ("PUT", f"{path}/links/{thread}", None),
+        ("DELETE", f"{path}/links/{thread}", None),
+    ]
+    for method, url, body in calls:
+        for client in (acme.ana, acme.agent):
+            response = await client.request(method, url, json=body)
+            problem(response, 404, "not_found")
+    assert (await acme.page())["counts"] == {"pending": 0, "resolved": 0}
+    bulk = await acme.ana.post("/api/inbox/bulk", json={"items": [_named(item)], "verb": "approve"})
+    assert bulk.json()["results"][0]["error"]["code"] == "not_found"
+    own = await acme.request()
+    problem(await acme.ana.put(f"/api/inbox/items/{own['id']}/links/{thread}"), 404, "not_found")
+    linked = {"type": "t", "title": "t", "thread_ids": [thread]}
+    problem(await acme.agent.post("/api/inbox/items", json=linked), 422, "invalid_request")
+    assert await office.kinds(item["id"]) == ["item.created"]
+    assert (await office.get(item["id"]))["status"] == "PENDING"
+    for tenant in ("default", "acme"):
+        await office.verified(tenant)
+
+
+async def test_what_is_not_there_is_said(office: Office) -> None:
+    problem(await office.ana.get("/api/inbox/items/nothing"), 404, "not_found")
+    nobody: httpx.AsyncClient = office.house.client()
+    problem(await nobody.get("/api/inbox/items"), 401, "unauthenticated")
+
+
+@pytest.mark.promise("P9")
+async def test_every_change_is_told_once(office: Office) -> None:
+    item = await office.request()
+    thread = await office.thread()
+    base = f"/api/inbox/items/{item['id']}"
+    steps: list[tuple[str, Any]] = [
+        ("item.commented", lambda: office.post(item, "comments", text="t")),
+        ("item.claimed", lambda: office.ana.put(f"{base}/claim")),
+        ("item.unclaimed", lambda: office.ana.delete(f"{base}/claim")),
+        ("item.linked", lambda: office.ana.put(f"{base}/links/{thread}")),
+        ("item.unlinked", lambda: office.ana.delete(f"{base}/links/{thread}")),
+        ("item.revision_requested", lambda: office.ask_revision(item)),
+        ("item.resubmitted", lambda: office.post(item, "resubmission", office.agent, title="Again")),
+    ]
+    told = ["item.created"]
+    for kind, act in steps:
+        response = await act()
+        assert response.is_success, response.text
+        told.append(kind)
+        assert await office.kinds(item["id"]) == told
+    await office.decided(await office.get(item["id"]), "approve", grace_seconds=60)
+    await office.ana.delete(f"{base}/decision")
+    await office.post(item, "cancellation")
+    assert await office.kinds(item["id"]) == [*told, "item.approved", "item.undone", "item.cancelled"]
+    await office.verified()

@@ -1,0 +1,174 @@
+"""Live changes of items: what happens is heard, once, in order, by those who may see it, and by who comes back."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from starlette.types import Message, Scope
+
+from assent.domain.access import Role
+from tests.api.house import LOCAL, Builder, House
+from tests.api.reviewing import PATIENCE, Office, open_office, problem, staff
+
+
+@pytest.fixture
+async def office(build: Builder) -> Office:
+    return await open_office(build)
+
+
+class Listener:
+    """A browser on the line: the app is driven as a server drives it, and what it sends is read as it comes."""
+
+    def __init__(self) -> None:
+        self.sent: asyncio.Queue[bytes] = asyncio.Queue()
+        self.head: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self.gone = asyncio.Event()
+        self.rest = b""
+        self.asked = False
+
+    async def receive(self) -> Message:
+        if not self.asked:
+            self.asked = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.head.set_result(message)
+        else:
+            await self.sent.put(message.get("body", b""))
+
+    async def next(self) -> dict[str, Any]:
+        """The next change; comments that keep the line open are passed over."""
+        while True:
+            while b"\n\n" not in self.rest:
+                self.rest += await asyncio.wait_for(self.sent.get(), PATIENCE)
+            frame, _, self.rest = self.rest.partition(b"\n\n")
+            if not frame.startswith(b":"):
+                fields = dict(line.split(": ", 1) for line in frame.decode().split("\n"))
+                return {"id": int(fields["id"]), "event": fields["event"], "data": json.loads(fields["data"])}
+
+    async def several(self, count: int) -> list[dict[str, Any]]:
+        return [await self.next() for _ in range(count)]
+
+
+@asynccontextmanager
+async def listening(house: House, client: httpx.AsyncClient, after: int | None = None) -> AsyncIterator[Listener]:
+    key = client.headers["x-api-key"]
+    headers = {**LOCAL, "x-api-key": key, **({"last-event-id": str(after)} if after is not None else {})}
+    scope: Scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": "/api/inbox/events",
+        "raw_path": b"/api/inbox/events",
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        "client": ("127.0.0.1", 40000),
+        "server": ("127.0.0.1", 2024),
+    }
+    listener = Listener()
+    line = asyncio.create_task(house.app(scope, listener.receive, listener.send))
+    try:
+        assert (await asyncio.wait_for(listener.head, PATIENCE))["status"] == 200
+        listener.rest += await asyncio.wait_for(listener.sent.get(), PATIENCE)
+        yield listener
+    finally:
+        listener.gone.set()
+        await asyncio.wait({line}, timeout=PATIENCE)
+        assert line.done(), "who leaves is let go"
+
+
+async def test_what_happens_is_heard(office: Office) -> None:
+    async with listening(office.house, office.ana) as line:
+        head = await line.head
+        assert dict(head["headers"])[b"content-type"].startswith(b"text/event-stream")
+        item = await office.request()
+        created = await line.next()
+        assert (created["event"], created["data"]["item"]["id"]) == ("item.created", item["id"])
+        await office.post(item, "comments", text="hm")
+        await office.decided(item, "approve", grace_seconds=60)
+        await office.ana.delete(f"/api/inbox/items/{item['id']}/decision")
+        await office.decided(item, "reject")
+        heard = await line.several(4)
+        assert [one["event"] for one in heard] == ["item.commented", "item.approved", "item.undone", "item.rejected"]
+        assert heard[-1]["data"]["item"]["status"] == "REJECTED"
+        assert heard[-1]["data"]["actor"].startswith("reviewer:")
+        assert [one["id"] for one in heard] == sorted(one["id"] for one in heard)
+
+
+async def test_who_comes_back_misses_nothing_and_hears_nothing_twice(office: Office) -> None:
+    async with listening(office.house, office.ana) as line:
+        first = await office.request(title="first")
+        last = (await line.next())["id"]
+    away = [(await office.request(title=f"away {number}"))["id"] for number in range(5)]
+    async with listening(office.house, office.ana, after=last) as line:
+        heard = await line.several(5)
+        assert [one["data"]["item"]["id"] for one in heard] == away
+        await office.decided(first, "approve")
+        now = await line.next()
+        assert (now["event"], now["data"]["item"]["id"]) == ("item.approved", first["id"])
+    async with listening(office.house, office.ana, after=0) as line:
+        everything = await line.several(7)
+        assert len({one["id"] for one in everything}) == 7
+
+
+async def test_coming_back_while_things_happen(office: Office) -> None:
+    """The end of what was missed and the beginning of what is live fit together without a seam."""
+    made: list[str] = []
+
+    async def work() -> None:
+        for number in range(30):
+            made.append((await office.request(title=str(number)))["id"])
+
+    async with listening(office.house, office.ana) as line:
+        start = await office.request(title="start")
+        last = (await line.next())["id"]
+    working = asyncio.create_task(work())
+    async with listening(office.house, office.ana, after=last) as line:
+        heard = [one["data"]["item"]["id"] for one in await line.several(30)]
+    await working
+    assert heard == made
+    assert start["id"] not in heard
+
+
+async def test_what_runs_ask_is_heard_too(office: Office) -> None:
+    async with listening(office.house, office.ben) as line:
+        item = await office.asked("hitl", {"text": "x"})
+        assert (await line.next())["data"]["item"]["id"] == item["id"]
+        await office.agent.delete(f"/threads/{item['source']['thread_id']}")
+        ended = await line.next()
+        assert (ended["event"], ended["data"]["item"]["resolution"]) == ("item.cancelled", "thread_ended")
+
+
+@pytest.mark.promise("P10")
+async def test_other_tenants_are_never_heard(office: Office) -> None:
+    acme = await staff(office.house, tenant="acme")
+    async with listening(office.house, office.ana) as ours, listening(office.house, acme.ana, after=0) as theirs:
+        mine = await office.request(title="ours")
+        other = await acme.request(title="theirs")
+        last = await office.request(title="last")
+        assert [one["data"]["item"]["id"] for one in await ours.several(2)] == [mine["id"], last["id"]]
+        assert (await theirs.next())["data"]["item"]["id"] == other["id"]
+        await acme.decided(other, "approve")
+        assert (await theirs.next())["event"] == "item.approved"
+        assert ours.sent.empty()
+
+
+async def test_a_line_is_only_for_who_may_read(office: Office) -> None:
+    problem(await office.house.client().get("/api/inbox/events"), 401, "unauthenticated")
+    await office.house.person("vera", Role.VIEWER)
+    commenter = office.house.client(await office.house.key_of("ana", "comments:write"))
+    response = await commenter.get("/api/inbox/events")
+    assert response.status_code == 403, response.text
+    for wrong in ("x", "-1", "1.5", "9" * 30):
+        response = await office.ana.get("/api/inbox/events", headers={"Last-Event-ID": wrong})
+        problem(response, 422, "invalid_request")

@@ -1,0 +1,203 @@
+"""Policies over REST: put in force, kept by version, tried on the past; and approvals that stand for more than one."""
+
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from assent.domain.access import Kind, Role
+from tests.api.house import Builder
+from tests.api.reviewing import Office, email, open_office, problem, script, staff
+
+TOML = """
+default = "ask"
+
+[[rules]]
+name = "money"
+tool = "pay"
+then = "ask"
+risk = "high"
+approvals = 2
+"""
+
+
+@pytest.fixture
+async def office(build: Builder) -> Office:
+    return await open_office(build)
+
+
+@pytest.fixture
+async def admin(office: Office) -> httpx.AsyncClient:
+    return await office.house.admin()
+
+
+async def test_where_nobody_wrote_one_everything_is_asked(office: Office) -> None:
+    found = (await office.ana.get("/api/policies")).json()
+    assert found["policy"]["default"]["then"] == "ask"
+    assert found["policy"]["rules"] == []
+
+
+async def test_a_policy_is_put_in_force_and_kept(office: Office, admin: httpx.AsyncClient) -> None:
+    before = (await admin.get("/api/policies")).json()
+    put = await admin.put("/api/policies", json={"policy": TOML})
+    assert put.status_code == 200, put.text
+    now = put.json()
+    assert (now["version"], now["source"]) == (before["version"] + 1, "api")
+    assert now["actor"].startswith("reviewer:")
+    assert now["policy"]["rules"][0]["approvals"] == 2
+    assert (await office.ana.get("/api/policies")).json() == now
+    again = (await admin.put("/api/policies", json={"policy": now["policy"]})).json()
+    assert again["hash"] == now["hash"], "what is written is what was read"
+    versions = (await admin.get("/api/policies/versions", params={"limit": 1})).json()
+    assert versions["items"][0]["version"] == again["version"]
+    rest = (await admin.get("/api/policies/versions", params={"cursor": versions["next"]})).json()
+    assert now["version"] in [one["version"] for one in rest["items"]]
+    told = (await admin.get("/api/audit/events", params={"kind": "policy.changed"})).json()["items"]
+    assert len(told) >= 2
+    await office.verified()
+
+
+async def test_a_policy_that_cannot_be_kept_names_rule_and_field(admin: httpx.AsyncClient) -> None:
+    rules: list[dict[str, Any]] = [
+        {"name": "a", "then": "perhaps"},
+        {"name": "b", "then": "ask", "approvals": 0},
+        {"name": "c", "then": "ask", "when": "args.("},
+        {"name": "d", "then": "ask", "colour": "red"},
+        {"then": "ask"},
+    ]
+    refused = problem(await admin.put("/api/policies", json={"policy": {"rules": rules}}), 422, "invalid_policy")
+    paths = [one["path"] for one in refused["errors"]]
+    for index in range(5):
+        assert any(path.startswith(f"rules[{index}]") for path in paths), (index, paths)
+    others: list[Any] = ["default = ", 7, None, [], {"default": "perhaps"}]
+    for wrong in others:
+        problem(await admin.put("/api/policies", json={"policy": wrong}), 422, "invalid_policy")
+
+
+@pytest.mark.promise("P6")
+async def test_only_who_may_write_policies_does(office: Office) -> None:
+    service = office.house.client(await office.house.key(Kind.SERVICE, "policy:write", "items:read"))
+    assert (await service.put("/api/policies", json={"policy": {}})).status_code == 200
+    for client in (office.agent, office.ana):
+        refused = problem(await client.put("/api/policies", json={"policy": {"default": "allow"}}), 403, "not_allowed")
+        assert refused["missing"] == ["policy:write"]
+
+
+async def test_an_item_keeps_the_policy_it_was_asked_under(office: Office, admin: httpx.AsyncClient) -> None:
+    item = await office.asked("hitl", {"text": "x"})
+    two = {"default": {"name": "two", "then": "ask", "approvals": 2}}
+    assert (await admin.put("/api/policies", json={"policy": two})).status_code == 200
+    assert (await office.decided(item, "approve"))["status"] == "APPROVED"
+    assert (await office.asked("hitl", {"text": "y"}))["approvals"]["needed"] == 2
+
+
+async def test_rules_say_who_at_which_risk_with_which_verbs(office: Office) -> None:
+    rules = [
+        {"name": "never", "then": "never", "tool": "send_email", "when": 'args.body == "spam"'},
+        {"name": "mail", "then": "ask", "tool": "send_*", "risk": "high", "verbs": ["approve", "reject"]},
+    ]
+    await office.policy({"rules": rules, "default": "advise"})
+    mail = await office.asked("batched", script(email("hi")))
+    assert (mail["gated"], mail["risk"], mail["actions"][0]["risk"]) == (True, "high", "high")
+    assert mail["actions"][0]["allowed"] == ["approve", "reject"]
+    assert mail["policy"]["rule"]["name"] == "mail"
+    spam = await office.asked("batched", script(email("spam")))
+    assert spam["actions"][0]["allowed"] == ["reject", "respond"], "which both run nothing"
+    problem(await office.decide(spam, "approve"), 422, "invalid_decision")
+    assert [one["id"] for one in await office.items("risk:high")] == [mail["id"]]
+
+
+@pytest.mark.promise("P10")
+async def test_secrets_are_masked_everywhere(office: Office) -> None:
+    await office.policy({"default": {"name": "default", "then": "ask", "mask": ["card.number", "body"]}})
+    args = {"card": {"number": "SECRET-1", "name": "A"}}
+    asked = {"kind": "confirmation", "tool_calls": [{"call_id": "c", "tool_name": "pay", "arguments": args}]}
+    paid = await office.asked("asking", {"questions": [asked]})
+    assert paid["actions"][0]["args"] == {"card": {"number": "••••••", "name": "A"}}
+    sent = await office.asked("batched", script(email("SECRET-2")))
+    assert "Args" in sent["actions"][0]["description"], "agents repeat arguments in their own words"
+    edited = {"card": {"number": "SECRET-3", "name": "A"}}
+    said: dict[str, Any] = {
+        paid["id"]: {"actions": [{"key": "0", "verb": "edit", "args": edited}]},
+        sent["id"]: {"verb": "approve"},
+    }
+    for item in (paid, sent):
+        decided = await office.decide(item, **said[item["id"]])
+        assert decided.status_code == 200
+        lost = await office.decide(item, "reject", office.ben, message="no")
+        assert "SECRET" not in decided.text, decided.text
+        assert "SECRET" not in lost.text, lost.text
+        path = f"/api/inbox/items/{item['id']}"
+        for url in (path, f"{path}/revisions", f"{path}/timeline", "/api/inbox/items", "/api/deliveries"):
+            assert "SECRET" not in (await office.ana.get(url)).text, url
+    [told] = (await office.values(paid["source"]["thread_id"]))["answers"]
+    assert told == {"approvals": [{"call_id": "c", "approved": True, "arguments": edited}]}, (
+        "the agent gets what is meant"
+    )
+
+
+async def test_a_policy_is_tried_on_the_past(office: Office) -> None:
+    item = await office.asked("batched", script(email("hi")))
+    await office.request(actions=[{"name": "other", "args": {}}])
+    policy = {"rules": [{"name": "free", "then": "allow", "tool": "send_email"}]}
+    tried = (await office.ana.post("/api/policies/test", json={"policy": policy})).json()
+    assert tried["looked_at"] == 2
+    assert tried["differences"] == [
+        {"item_id": item["id"], "tool": "send_email", "before": "ask", "after": "allow", "rule": "free", "problems": []}
+    ]
+    assert (await office.ana.get("/api/policies")).json()["policy"]["rules"] == [], "it was only tried"
+    problem(await office.ana.post("/api/policies/test", json={"policy": {"rules": 1}}), 422, "invalid_policy")
+
+
+# Standing approvals
+
+
+async def test_a_standing_approval_is_given_seen_and_taken_back(office: Office, admin: httpx.AsyncClient) -> None:
+    item = await office.asked("batched", script(email("hi")))
+    body = {"item_id": item["id"], "lifetime_seconds": 3600, "uses": 3}
+    made = await admin.post("/api/standing-approvals", json=body)
+    assert made.status_code == 201, made.text
+    [given] = made.json()
+    assert (given["tool"], given["graph"], given["uses_left"], given["same_args"]) == ("send_email", "batched", 3, True)
+    assert [one["id"] for one in (await office.ana.get("/api/standing-approvals")).json()["items"]] == [given["id"]]
+    for _ in range(2):
+        gone = await admin.delete(f"/api/standing-approvals/{given['id']}")
+        assert gone.json()["revoked_at"] is not None
+    assert (await office.kinds(item["id"]))[1:] == ["approval.given", "approval.revoked"]
+    problem(await admin.delete("/api/standing-approvals/none"), 404, "not_found")
+
+
+@pytest.mark.promise("P6")
+async def test_only_people_who_write_policies_allow_for_good(office: Office, admin: httpx.AsyncClient) -> None:
+    item = await office.asked("batched", script(email("hi")))
+    body = {"item_id": item["id"], "lifetime_seconds": 60}
+    service = office.house.client(await office.house.key(Kind.SERVICE, "policy:write", "items:read"))
+    viewer = office.house.client(await office.house.person("vera", Role.VIEWER))
+    for client in (office.agent, office.ana, service, viewer):
+        problem(await client.post("/api/standing-approvals", json=body), 403, "not_allowed")
+    for wrong in (
+        {"lifetime_seconds": 0},
+        {"lifetime_seconds": timedelta(days=91).total_seconds()},
+        {"uses": 0},
+        {"condition": "args.("},
+    ):
+        problem(await admin.post("/api/standing-approvals", json={**body, **wrong}), 422, "invalid_request")
+    held = await office.request()
+    problem(await admin.post("/api/standing-approvals", json={**body, "item_id": held["id"]}), 422, "invalid_request")
+    problem(await admin.post("/api/standing-approvals", json={**body, "item_id": "none"}), 404, "not_found")
+
+
+@pytest.mark.promise("P10")
+async def test_policies_are_a_tenants_own(office: Office, admin: httpx.AsyncClient) -> None:
+    acme = await staff(office.house, tenant="acme")
+    boss = await office.house.admin(tenant="acme")
+    await boss.put("/api/policies", json={"policy": {"default": "allow"}})
+    assert (await office.ana.get("/api/policies")).json()["policy"]["default"]["then"] == "ask"
+    item = await office.asked("batched", script(email("hi")))
+    body = {"item_id": item["id"], "lifetime_seconds": 60}
+    problem(await boss.post("/api/standing-approvals", json=body), 404, "not_found")
+    [given] = (await admin.post("/api/standing-approvals", json=body)).json()
+    problem(await boss.delete(f"/api/standing-approvals/{given['id']}"), 404, "not_found")
+    assert (await acme.ana.get("/api/standing-approvals")).json()["items"] == []
+    assert (await acme.ana.post("/api/policies/test", json={"policy": {}})).json()["looked_at"] == 0

@@ -1,0 +1,175 @@
+"""Time on real databases: reminders, escalation, expiry, always by the database's clock, never an approval."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from assent.domain.items import Due, Item, ItemStatus
+from assent.domain.policies import from_json
+from assent.domain.questions import Resolution, Verb
+from assent.errors import Forbidden, InvalidTransition
+from assent.services import deadlines, deciding
+from assent.services.deadlines import Deadlines
+from assent.store import decisions, deliveries, events, items, jsontext, policies
+from tests.contract.asks import confirmation, person, proposal, wait_for
+from tests.contract.stores import AnyStore
+
+ACME = "acme"
+ANA, BOSS = person("ana", ACME), person("boss", ACME)
+PAY = confirmation("c", "pay", {"n": 1})
+PATIENCE = 10.0
+
+pytestmark = [pytest.mark.promise("P7"), pytest.mark.promise("P8")]
+
+
+async def asked(store: AnyStore, question: Any = PAY, **rule: Any) -> Item:
+    policy = from_json({"default": {"name": "default", "then": "ask", **rule}})
+    await store.write(ACME, policies.put, policy, source="test", actor="system")
+    [item] = await store.write(ACME, wait_for, "t", i=question)
+    return item
+
+
+async def now(store: AnyStore, item: Item) -> Item:
+    found = await store.read(ACME, items.get, item.id)
+    assert found is not None
+    return found
+
+
+async def kinds(store: AnyStore, item: Item) -> list[str]:
+    return [event.kind for event, _ in await store.read(ACME, events.of_subject, item.subject)]
+
+
+async def told(store: AnyStore, item: Item) -> list[Any]:
+    page = await store.read(ACME, deliveries.page, status=None, subject=item.subject, limit=9, cursor=None)
+    return [jsontext.load(one.body)["value"] for one in page.items]
+
+
+@pytest.mark.promise("REVIEW-52")
+async def test_what_is_gated_ends_after_a_week_and_the_agent_hears_why(store: AnyStore) -> None:
+    item = await asked(store)
+    assert item.expires_at is not None
+    assert item.expires_at - item.created_at == timedelta(days=7)
+    look = Deadlines(store).look
+    await look()
+    assert (await now(store, item)).status is ItemStatus.PENDING
+    store.clock_offset += timedelta(days=7)
+    with pytest.raises(InvalidTransition) as late:
+        await store.write(ACME, deciding.decide, ANA, item.id, proposal(item, Verb.APPROVE))
+    assert late.value.extra["from"] == "EXPIRED"
+    await look()
+    ended = await now(store, item)
+    assert (ended.status, ended.resolution) == (ItemStatus.EXPIRED, Resolution.EXPIRED)
+    assert await store.read(ACME, decisions.of_item, item.id) == [], "silence is no decision"
+    [value] = await told(store, item)
+    assert value["approvals"][0]["approved"] is False
+    assert "expired" in value["approvals"][0]["feedback"]
+    await look()
+    assert await kinds(store, item) == ["item.created", "item.expired"]
+
+
+async def test_where_there_is_no_word_for_no_the_thread_is_ended(store: AnyStore) -> None:
+    item = await asked(store, "Why?")
+    store.clock_offset += timedelta(days=8)
+    await Deadlines(store).look()
+    assert (await now(store, item)).status is ItemStatus.EXPIRED
+    assert await told(store, item) == [None]
+
+
+async def test_what_is_advisory_may_wait_for_ever(store: AnyStore) -> None:
+    item = await asked(store, then="advise")
+    assert (item.gated, item.expires_at, item.due_at) == (False, None, None)
+    store.clock_offset += timedelta(days=400)
+    await Deadlines(store).look()
+    await store.write(ACME, deciding.decide, ANA, item.id, proposal(item, Verb.APPROVE))
+
+
+async def test_a_reminder_then_the_end(store: AnyStore) -> None:
+    item = await asked(store, deadline="2h", remind_after="1h")
+    assert item.due is Due.REMIND
+    store.clock_offset += timedelta(hours=1)
+    await Deadlines(store).look()
+    reminded = await now(store, item)
+    assert (reminded.status, reminded.due) == (ItemStatus.PENDING, Due.EXPIRE)
+    store.clock_offset += timedelta(hours=1)
+    await Deadlines(store).look()
+    assert await kinds(store, item) == ["item.created", "item.reminded", "item.expired"]
+
+
+async def test_an_escalation_lets_others_decide_as_well(store: AnyStore) -> None:
+    rule = {"deadline": "1h", "after_deadline": "escalate", "escalate_to": {"people": ["boss"]}}
+    item = await asked(store, by={"people": ["ana"]}, **rule)
+    with pytest.raises(Forbidden):
+        await store.write(ACME, deciding.decide, BOSS, item.id, proposal(item, Verb.APPROVE))
+    store.clock_offset += timedelta(hours=1)
+    await Deadlines(store).look()
+    escalated = await now(store, item)
+    assert (escalated.status, escalated.recipient, escalated.due) == (ItemStatus.PENDING, "boss", Due.EXPIRE)
+    assert escalated.hash == item.hash
+    decided = await store.write(ACME, deciding.decide, BOSS, item.id, proposal(item, Verb.APPROVE))
+    assert decided.status is ItemStatus.APPROVED
+
+
+async def test_an_escalation_that_nobody_heeds_expires(store: AnyStore) -> None:
+    rule = {"deadline": "1h", "after_deadline": "escalate", "escalate_to": {"people": ["boss"]}}
+    item = await asked(store, **rule)
+    for _ in range(2):
+        store.clock_offset += timedelta(hours=1)
+        await Deadlines(store).look()
+    assert await kinds(store, item) == ["item.created", "item.escalated", "item.expired"]
+
+
+async def test_a_missed_clock_is_caught_up(store: AnyStore) -> None:
+    """Nobody looked for a year: everything that was due happens, in order, and ends."""
+    item = await asked(store, deadline="2h", remind_after="1h")
+    store.clock_offset += timedelta(days=365)
+    look = Deadlines(store).look
+    for _ in range(3):
+        await look()
+    assert await kinds(store, item) == ["item.created", "item.reminded", "item.expired"]
+
+
+async def test_what_was_decided_does_not_expire(store: AnyStore) -> None:
+    item = await asked(store)
+    await store.write(ACME, deciding.decide, ANA, item.id, proposal(item, Verb.APPROVE))
+    store.clock_offset += timedelta(days=30)
+    await Deadlines(store).look()
+    assert (await now(store, item)).status is ItemStatus.APPROVED
+    await store.write(ACME, deadlines.act, item.id)
+    assert await kinds(store, item) == ["item.created", "item.approved"]
+
+
+async def test_a_decision_taken_back_after_the_end_expires_all_the_same(store: AnyStore) -> None:
+    item = await asked(store, deadline="1h")
+    store.clock_offset += timedelta(minutes=59)
+    said = proposal(item, Verb.APPROVE, grace=timedelta(minutes=5))
+    await store.write(ACME, deciding.decide, ANA, item.id, said)
+    store.clock_offset += timedelta(minutes=2)
+    await store.write(ACME, deciding.undo, ANA, item.id)
+    await Deadlines(store).look()
+    assert (await now(store, item)).status is ItemStatus.EXPIRED
+
+
+async def test_many_that_are_due_are_done_by_several_who_look(store: AnyStore) -> None:
+    await asked(store)
+    for number in range(30):
+        await store.write(ACME, wait_for, f"t{number}", i=PAY)
+    store.clock_offset += timedelta(days=8)
+    await asyncio.gather(*(Deadlines(store).look() for _ in range(3)))
+    head = await store.read(ACME, events.head)
+    assert head is not None
+    assert head.seq == 62, "each created once and expired once"
+
+
+async def test_the_clock_is_watched_by_itself(store: AnyStore) -> None:
+    watch = Deadlines(store)
+    await watch.open()
+    try:
+        item = await asked(store, deadline="1s")
+        async with asyncio.timeout(PATIENCE):
+            while (await now(store, item)).status is ItemStatus.PENDING:  # noqa: ASYNC110 - another task ends it
+                await asyncio.sleep(0.02)
+        assert (await now(store, item)).status is ItemStatus.EXPIRED
+    finally:
+        await watch.close()

@@ -25,7 +25,7 @@ async def add(store: AnyStore, target: str = "https://one.example", *, tenant: s
 
 
 async def claim(store: AnyStore, *, limit: int = 10, busy: tuple[str, ...] = ()) -> list[Delivery]:
-    claimed, _ = await store.write(None, deliveries.claim, kinds=[WEBHOOK], busy=busy, limit=limit, lease=LEASE)
+    claimed, _ = await store.write(None, deliveries.claim, leases={WEBHOOK: LEASE}, busy=busy, limit=limit)
     return claimed
 
 
@@ -156,7 +156,7 @@ async def test_the_only_process_takes_up_what_its_predecessor_left(database: str
 
 async def test_a_wait_is_kept(store: AnyStore) -> None:
     await add(store, wait=timedelta(minutes=5))
-    claimed, wait = await store.write(None, deliveries.claim, kinds=[WEBHOOK], busy=(), limit=9, lease=LEASE)
+    claimed, wait = await store.write(None, deliveries.claim, leases={WEBHOOK: LEASE}, busy=(), limit=9)
     assert claimed == []
     assert wait is not None
     assert timedelta(minutes=4) < wait <= timedelta(minutes=5)
@@ -165,7 +165,7 @@ async def test_a_wait_is_kept(store: AnyStore) -> None:
 
 
 async def test_nothing_to_wait_for(store: AnyStore) -> None:
-    claimed, wait = await store.write(None, deliveries.claim, kinds=[WEBHOOK], busy=(), limit=9, lease=LEASE)
+    claimed, wait = await store.write(None, deliveries.claim, leases={WEBHOOK: LEASE}, busy=(), limit=9)
     assert (claimed, wait) == ([], None)
 
 
@@ -173,9 +173,7 @@ async def test_targets_that_have_their_share_are_passed_over(store: AnyStore) ->
     for target in ("https://slow.example", "https://slow.example", "https://one.example"):
         await add(store, target)
     assert [one.target for one in await claim(store, busy=("https://slow.example",))] == ["https://one.example"]
-    _, wait = await store.write(
-        None, deliveries.claim, kinds=[WEBHOOK], busy=["https://slow.example"], limit=9, lease=LEASE
-    )
+    _, wait = await store.write(None, deliveries.claim, leases={WEBHOOK: LEASE}, busy=["https://slow.example"], limit=9)
     assert wait is not None
     assert wait > timedelta(), "what is passed over does not keep the sender awake"
 

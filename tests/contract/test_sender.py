@@ -282,7 +282,7 @@ async def test_what_a_stalled_process_holds_is_sent_by_another_after_its_lease(
     database: str, store: AnyStore, receiver: Receiver
 ) -> None:
     delivery_id = await add(store, receiver.url)
-    claimed, _ = await store.write(None, deliveries.claim, kinds=[WEBHOOK], busy=(), limit=1, lease=module.LEASE)
+    claimed, _ = await store.write(None, deliveries.claim, leases={WEBHOOK: module.LEASE}, busy=(), limit=1)
     async with opened(database) as other, sending(other, alone=False) as sender:
         assert (await row(store, delivery_id)).status is DeliveryStatus.SENDING
         other.clock_offset = module.LEASE

@@ -170,16 +170,18 @@ def _options(graph: AnyPregel, kwargs: Mapping[str, Any]) -> dict[str, Any]:
 async def _whence(
     graph: AnyPregel, run: Run, config: dict[str, Any]
 ) -> tuple[Any, dict[str, Any], StateSnapshot | None]:
-    """Input and config to go on with; the snapshot instead where an earlier attempt came to the end already."""
-    if run.attempt == 1:
+    """Input and config to go on with; the snapshot instead where there is nothing left to do."""
+    if run.attempt == 1 and not run.answers:
         return _input(run.kwargs), config, None
     unforked = {**config, "configurable": {k: v for k, v in config["configurable"].items() if k != "checkpoint_id"}}
     snapshot = await graph.aget_state(unforked)  # type: ignore[arg-type]
     if (snapshot.metadata or {}).get("run_id") == run.id:
         return None, unforked, None if snapshot.next or snapshot.tasks else snapshot
-    if run.answers:
-        return _still_open(run.kwargs, snapshot), unforked, None
-    return _input(run.kwargs), config, None
+    if not run.answers:
+        return _input(run.kwargs), config, None
+    answer = _still_open(run.kwargs, snapshot)
+    goes_on = answer is not None or (not run.kwargs.get("command") and snapshot.next)
+    return answer, unforked, None if goes_on else snapshot
 
 
 def _input(kwargs: Mapping[str, Any]) -> Any:
@@ -195,10 +197,14 @@ def _input(kwargs: Mapping[str, Any]) -> Any:
 
 
 def _still_open(kwargs: Mapping[str, Any], snapshot: StateSnapshot) -> Any:
-    """The answer without the questions that an earlier attempt of this run has put behind it."""
+    """The answer without the questions that are behind the thread: an earlier attempt of this run has answered them, or
+    another run, which found what they allow granted already. None where it goes on without one."""
+    command = kwargs.get("command")
+    if not command:
+        return None
     asked = {question["id"] for task in states.interrupts_of(snapshot).values() for question in task}
-    resume = {id: value for id, value in kwargs["command"]["resume"].items() if id in asked}
-    return _input({"command": {**kwargs["command"], "resume": resume}}) if resume else None
+    resume = {id: value for id, value in command["resume"].items() if id in asked}
+    return _input({"command": {**command, "resume": resume}}) if resume else None
 
 
 async def _ended(graph: AnyPregel, tenant: str, run: Run, translator: streaming.Translator) -> Outcome:

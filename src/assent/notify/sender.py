@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import timedelta
 from random import SystemRandom
 
-from assent.domain.deliveries import Delivery, Failure, delay_after
+from assent.domain.deliveries import RESUME, Delivery, Failure, delay_after
 from assent.ports import Store
 from assent.store import deliveries
 
@@ -25,6 +25,8 @@ Carry = Callable[[Delivery], Awaitable[Failure | None]]
 """Brings one delivery to its target; None where it has arrived."""
 
 LEASE = timedelta(seconds=30)  # well above the time a carrier may take
+SHORT_LEASE = timedelta(seconds=5)
+"""Of what is carried by a transaction here: an agent waits for it, and whoever died with it must not keep it long."""
 LOOK_EVERY = 5.0  # for what other processes left: retries by hand, claims of the dead
 _CONCURRENCY = 16
 _PER_TARGET = 4
@@ -38,6 +40,7 @@ class Sender:
     ) -> None:
         self._store = store
         self._carriers = carriers
+        self._leases = {kind: SHORT_LEASE if kind == RESUME else LEASE for kind in carriers}
         self._alone = alone
         self._concurrency = concurrency
         self._awake = asyncio.Event()
@@ -82,7 +85,7 @@ class Sender:
             return LOOK_EVERY
         try:
             claimed, wait = await self._store.write(
-                None, deliveries.claim, kinds=self._carriers.keys(), busy=self._busy(), limit=room, lease=LEASE
+                None, deliveries.claim, leases=self._leases, busy=self._busy(), limit=room
             )
         except Exception:  # whatever ails the store, the sender must be there when it is over
             log.warning("the outbox cannot be read", exc_info=True)

@@ -7,7 +7,7 @@ claim it made is not the last one any more.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -103,17 +103,23 @@ def add(tx: Tx, kind: str, *, subject: str, target: str, body: str, wait: timede
 
 
 def claim(
-    tx: Tx, *, kinds: Collection[str], busy: Collection[str], limit: int, lease: timedelta
+    tx: Tx, *, leases: Mapping[str, timedelta], busy: Collection[str], limit: int
 ) -> tuple[list[Delivery], timedelta | None]:
-    """What is due and now this sender's, and how long it is until something else is. Targets in `busy` are passed
-    over. Needs a transaction across tenants."""
-    now, until = tx.now(), tx.now() + lease
-    chosen = {"kinds": list(kinds), "busy": list(busy)}
+    """What is due and now this sender's, for as long as the lease of its kind, and how long it is until something else
+    is. Targets in `busy` are passed over. Needs a transaction across tenants."""
+    now = tx.now()
+    chosen = {"kinds": list(leases), "busy": list(busy)}
     due = [_delivery(row) for row in tx.all(_DUE, now=now, limit=limit, **chosen)]
     for one in due:
-        tx.change(_CLAIM, owner=one.tenant, id=one.id, now=now, until=until)
+        tx.change(_CLAIM, owner=one.tenant, id=one.id, now=now, until=now + leases[one.kind])
     claimed = [
-        replace(one, status=DeliveryStatus.SENDING, attempts=one.attempts + 1, attempted_at=now, due_at=until)
+        replace(
+            one,
+            status=DeliveryStatus.SENDING,
+            attempts=one.attempts + 1,
+            attempted_at=now,
+            due_at=now + leases[one.kind],
+        )
         for one in due
     ]
     following = tx.first(_NEXT, **chosen)

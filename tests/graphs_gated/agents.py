@@ -1,0 +1,46 @@
+"""Agents whose one tool leaves a line in a file, so that what was done can be counted from outside.
+
+`gated` has our gate before the tool; `stock` has LangChain's own middleware and nothing else: what the gate is compared
+with. The model follows a script (`tests/graphs/agents.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
+
+from assent import ApprovalMiddleware
+from tests.graphs.agents import ScriptedModel
+
+
+def act(log: str, tag: str, pause: float = 0.0) -> str:
+    """Leaves `tag` in the file `log`. That it was called stands in `<log>.calls` before, with the moment; the pauses
+    around the effect make room for accidents."""
+    _leave(f"{log}.calls", f"{tag} {time.monotonic_ns()}")
+    time.sleep(pause)
+    _leave(log, tag)
+    time.sleep(pause)
+    return f"did {tag}"
+
+
+def _leave(file: str, line: str) -> None:
+    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    os.write(descriptor, f"{line}\n".encode())
+    os.close(descriptor)
+
+
+def gated_agent(**options: Any) -> Any:
+    return create_agent(ScriptedModel(), [act], middleware=[ApprovalMiddleware()], **options)
+
+
+def stock_agent(**options: Any) -> Any:
+    asks = HumanInTheLoopMiddleware({"act": True}, interrupt_mode="per_call")
+    return create_agent(ScriptedModel(), [act], middleware=[asks], **options)
+
+
+gated = gated_agent()
+stock = stock_agent()

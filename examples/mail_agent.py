@@ -1,7 +1,7 @@
 """An agent that reads freely, and sends nothing before a person has seen it.
 
 As a library, without any server: `python -m examples.mail_agent "Write to Ann that I am late"` asks in the terminal.
-It needs a key for the model (`OPENAI_API_KEY`, or choose another: `MODEL=anthropic:…`).
+It needs a key for the model and its package (`OPENAI_API_KEY` and langchain-openai, or another: `MODEL=anthropic:…`).
 """
 
 from __future__ import annotations

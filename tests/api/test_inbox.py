@@ -54,7 +54,7 @@ async def test_a_question_becomes_an_item_that_tells_everything(office: Office) 
     assert action["args_text"] == '{"body":"hi","to":"a@b.c"}'
     assert action["allowed"] == ["approve", "edit", "respond", "ignore"]
     assert {"key", "name", "description", "schema", "risk"} <= action.keys()
-    assert item["policy"]["rule"]["then"] == "ask"
+    assert item["policy"]["effect"] == "ask"
     assert item["expires_at"] is not None
     assert (item["claim"], item["delivery"], item["links"]) == (None, None, [])
     assert await office.kinds(item["id"]) == ["item.created"]

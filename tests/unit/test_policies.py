@@ -268,17 +268,6 @@ class TestStandingApprovals:
         given_for = replace(STANDING, args_hash=canonical.digest({}))
         assert not policies.covers(given_for, call(args={"amount": float("nan")}), NOW)
 
-    @pytest.mark.parametrize("effect", Effect)
-    def test_it_lifts_nothing_but_ask(self, effect: Effect) -> None:
-        found = judge(Policy((rule(effect),)), call())
-        lifted = policies.lifted_by(found, call(), [replace(STANDING, tool="other"), STANDING], NOW)
-        assert lifted == (STANDING if effect is Effect.ASK else None)
-
-    @pytest.mark.promise("P7")
-    def test_it_does_not_stand_in_for_a_policy_that_failed(self) -> None:
-        found = judge(Policy((rule(when="args.missing > 1"),)), call())
-        assert policies.lifted_by(found, call(), [STANDING], NOW) is None
-
 
 def test_replaying_shows_what_would_change() -> None:
     small, big = call(args={"amount": 1}), call(args={"amount": 9000})

@@ -1,17 +1,20 @@
 """Terms: the strictest of what a policy says, kept with the item, and what time does under them."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from assent.dialects import recognise
+from assent.domain.access import Role
 from assent.domain.items import Due
-from assent.domain.policies import Effect, from_json
+from assent.domain.policies import Agent, Decider, Effect, from_json
 from assent.domain.questions import Interrupt, Question, Verb
 from assent.domain.terms import Terms, next_due, stricter, terms_of, within
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
 RULES = [
     {"name": "free", "then": "allow", "tool": "read"},
     {"name": "advice", "then": "advise", "tool": "note"},
@@ -28,22 +31,51 @@ def question(*tools: str) -> Question:
 
 def terms(*tools: str, gated: bool = False, rules: Any = None, **more: Any) -> Terms:
     policy = from_json({"rules": RULES if rules is None else rules, **more})
-    return terms_of(policy, 3, question(*tools), graph="g", agent="a", tenant="t", gated=gated)
+    return terms_of(policy, 3, question(*tools), graph="g", agent=Agent("a", "1"), tenant="t", gated=gated)
 
 
 @pytest.mark.parametrize(
-    ("tools", "rule", "gated"),
+    ("tools", "effect", "approvals"),
     [
-        (("read",), "free", False),
-        (("read", "note"), "advice", False),
-        (("note", "other"), "default", True),
-        (("other", "pay"), "two", True),
-        (("pay", "drop", "read"), "never", True),
+        (("read",), Effect.ALLOW, 1),
+        (("read", "note"), Effect.ADVISE, 1),
+        (("note", "other"), Effect.ASK, 1),
+        (("other", "pay"), Effect.ASK, 2),
+        (("pay", "drop", "read"), Effect.NEVER, 2),
     ],
 )
-def test_the_strictest_counts(tools: tuple[str, ...], rule: str, gated: bool) -> None:
+def test_the_strictest_counts(tools: tuple[str, ...], effect: Effect, approvals: int) -> None:
     found = terms(*tools)
-    assert (found.rule.name, found.gated, found.version) == (rule, gated, 3)
+    assert (found.effect, found.approvals, found.version) == (effect, approvals, 3)
+
+
+TOGETHER = [
+    {"name": "money", "then": "ask", "tool": "pay", "by": {"roles": ["admin"]}, "mask": ["card"], "risk": "high"},
+    {"name": "mail", "then": "ask", "tool": "mail", "verbs": ["approve", "reject"], "execution_ttl": "1m"},
+    {"name": "own", "then": "ask", "tool": "own", "separate_duties": True, "deadline": "1h"},
+]
+
+
+@pytest.mark.promise("P6")
+@pytest.mark.parametrize("order", [("mail", "pay", "own"), ("own", "pay", "mail"), ("pay", "mail", "own")])
+def test_of_several_calls_every_rule_is_kept(order: tuple[str, ...]) -> None:
+    """A harmless call beside it does not make another one easier to get."""
+    found = terms(*order, rules=TOGETHER)
+    reviewer, admin = (Decider(name, name, Role(name)) for name in ("reviewer", "admin"))
+    assert found.refusal(reviewer, started_by="agent:a", edited_by=None)
+    assert found.refusal(admin, started_by="agent:a", edited_by=None) is None
+    assert found.refusal(admin, started_by="reviewer:admin", edited_by=None)
+    assert (found.mask, found.risk, found.execution_ttl) == (("card",), "high", timedelta(minutes=1))
+    assert not found.allows(Verb.EDIT)
+    assert found.schedule(NOW, NOW + timedelta(days=9)) == [(NOW + HOUR, Due.EXPIRE)]
+
+
+@pytest.mark.promise("P6")
+def test_a_rule_knows_an_agent_by_its_name_and_by_its_id() -> None:
+    for pattern in ("evil-*", "0-1-2"):
+        policy = from_json({"rules": [{"name": "r", "then": "never", "agent": pattern}]})
+        found = terms_of(policy, 1, question("x"), graph=None, agent=Agent("evil-bot", "0-1-2"), tenant="t")
+        assert found.effect is Effect.NEVER
 
 
 @pytest.mark.promise("P7")
@@ -63,7 +95,7 @@ def test_a_policy_that_fails_asks_and_says_so() -> None:
 def test_answering_what_an_agent_does_not_know_is_free() -> None:
     asked = {"kind": "clarification", "clarifications": [{"call_id": "c", "question": "?", "context": ""}]}
     policy = from_json({"rules": RULES})
-    found = terms_of(policy, 1, recognise(Interrupt("i", asked)), graph=None, agent="", tenant="t", gated=True)
+    found = terms_of(policy, 1, recognise(Interrupt("i", asked)), graph=None, agent=Agent(), tenant="t", gated=True)
     assert (found.effect, found.gated) == (Effect.ADVISE, False)
 
 
@@ -71,19 +103,18 @@ def test_terms_survive_their_storage() -> None:
     rule = {"name": "r", "then": "ask", "when": "args.n > 0", "approvals": 2, "by": {"groups": ["g"]}, "mask": ["n"]}
     found = terms("x", rules=[rule])
     again = Terms.from_json(found.to_json())
-    assert (again.rule.approvals, again.rule.by, again.rule.mask) == (2, found.rule.by, ("n",))
-    assert again.rule.when is None, "it did hold; that is not asked again"
+    assert (again.approvals, again.rules[0].by, again.mask) == (2, found.rules[0].by, ("n",))
+    assert again.rules[0].when is None, "it did hold; that is not asked again"
     assert Terms.from_json(again.to_json()) == again
 
 
 @pytest.mark.promise("P5")
 def test_of_two_the_stricter_holds_and_an_escalation_stays() -> None:
     one, two, never, free = terms("other"), terms("pay"), terms("drop"), terms("read")
-    assert stricter(one, two).rule.name == stricter(two, one).rule.name == "two"
-    assert stricter(two, never).rule.name == stricter(never, free).rule.name == "never"
-    escalated = Terms(1, one.rule, escalated=True)
-    assert stricter(escalated, two).escalated is True
-    assert stricter(one, Terms(1, two.rule, escalated=True)).escalated is False
+    assert stricter(one, two).approvals == stricter(two, one).approvals == 2
+    assert stricter(two, never).effect is stricter(never, free).effect is Effect.NEVER
+    assert stricter(replace(one, escalated=True), two).escalated is True
+    assert stricter(one, replace(two, escalated=True)).escalated is False
 
 
 def test_what_must_never_run_can_only_be_turned_down() -> None:
@@ -91,9 +122,6 @@ def test_what_must_never_run_can_only_be_turned_down() -> None:
     assert [action.allowed for action in within(asked, terms("drop")).actions] == [(Verb.REJECT,)]
     narrow = terms("x", rules=[{"name": "r", "then": "ask", "verbs": ["approve", "reject"]}])
     assert [action.allowed for action in within(asked, narrow).actions] == [(Verb.APPROVE, Verb.REJECT)]
-
-
-HOUR = timedelta(hours=1)
 
 
 @pytest.mark.promise("P8")

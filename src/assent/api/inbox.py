@@ -249,9 +249,11 @@ def _decide(api: APIRouter, inbox: Inbox) -> None:
         return await inbox.settle_doubt(caller, item_id, body.outcome, notes=body.notes, key=key)
 
     @api.post("/bulk")
-    async def bulk(caller: Caller, body: BulkIn) -> BulkResults:
+    async def bulk(caller: Caller, body: BulkIn, key: Key = None) -> BulkResults:
         chosen = [Named(one.id, one.revision, one.hash) for one in body.items]
-        results = await inbox.decide_many(caller, chosen, body.verb, message=body.message, dry_run=body.dry_run)
+        results = await inbox.decide_many(
+            caller, chosen, body.verb, message=body.message, dry_run=body.dry_run, key=key
+        )
         found = [BulkResult(id=one.id, ok=one.ok, status=one.status, error=dict(one.error)) for one in results]
         return BulkResults(results=found)
 

@@ -167,8 +167,9 @@ class Rule:
 
     def fits(self, call: Call) -> bool:
         """Whether the names match; the condition is another matter."""
-        pairs = (call.tool, self.tool), (call.graph, self.graph), (call.agent, self.agent), (call.tenant, self.tenant)
-        return all(fnmatchcase(name, pattern) for name, pattern in pairs)
+        pairs = (call.tool, self.tool), (call.graph, self.graph), (call.tenant, self.tenant)
+        named = fnmatchcase(call.agent, self.agent) or fnmatchcase(call.agent_id, self.agent)
+        return named and all(fnmatchcase(name, pattern) for name, pattern in pairs)
 
     def _contradictions(self) -> Iterable[str]:
         escalates = self.after_deadline is AfterDeadline.ESCALATE
@@ -207,14 +208,23 @@ ADVISE_ALL = Policy(default=_default(Effect.ADVISE))
 
 
 @dataclass(frozen=True, slots=True)
+class Agent:
+    """Who wants to make a call: the name of its key, and its id. Both empty where a person started the run."""
+
+    name: str = ""
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call that an agent wants to make."""
+    """A tool call that an agent wants to make. The agent is known by its name and by its id."""
 
     tool: str
     args: Json
     graph: str
     agent: str
     tenant: str
+    agent_id: str = ""
 
     def variables(self) -> Variables:
         return conditions.variables(self.args, tool=self.tool, graph=self.graph, agent=self.agent, tenant=self.tenant)
@@ -270,10 +280,11 @@ class Decider:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why somebody may not decide: the error code of the answer, and the reason in words."""
+    """Why somebody may not decide: the error code of the answer, the reason in words, and the rule that says so."""
 
     code: str
     reason: str
+    rule: str
 
 
 def may_decide(
@@ -283,11 +294,11 @@ def may_decide(
     count only where duties are separate. Once an item is escalated, those it was escalated to may decide as well."""
     asked = not rule.by or rule.by.include(person) or (escalated and rule.escalate_to.include(person))
     if not asked:
-        return Refusal("not_allowed", f"the rule {rule.name!r} lets others decide this")
+        return Refusal("not_allowed", f"the rule {rule.name!r} lets others decide this", rule.name)
     if rule.separate_duties and person.actor == started_by:
-        return Refusal("self_approval", f"the rule {rule.name!r} asks somebody other than who started the run")
+        return Refusal("self_approval", f"the rule {rule.name!r} asks somebody other than who started the run", rule.name)
     if rule.separate_duties and person.actor == edited_by:
-        return Refusal("self_approval", f"the rule {rule.name!r} asks somebody other than who edited it")
+        return Refusal("self_approval", f"the rule {rule.name!r} asks somebody other than who edited it", rule.name)
     return None
 
 
@@ -321,16 +332,6 @@ def covers(standing: StandingApproval, call: Call, now: datetime) -> bool:
         return same and _holds(standing.condition, call.variables())
     except (canonical.NotJson, InvalidCondition, ConditionFailed):
         return False
-
-
-def lifted_by(
-    judgement: Judgement, call: Call, standing: Iterable[StandingApproval], now: datetime
-) -> StandingApproval | None:
-    """The standing approval in whose name the call runs. It answers a plain `ask`; `never` stays never, and a policy
-    that failed on this call asks a person."""
-    if judgement.effect is not Effect.ASK or judgement.problems:
-        return None
-    return next((approval for approval in standing if covers(approval, call, now)), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,19 @@ from typing import Any
 
 from assent.domain import canonical, policies
 from assent.domain.items import Due
-from assent.domain.policies import PENDING_TTL, Call, Effect, Judgement, Policy, Rule
+from assent.domain.policies import (
+    PENDING_TTL,
+    Agent,
+    Call,
+    Decider,
+    Deciders,
+    Effect,
+    Policy,
+    Refusal,
+    Risk,
+    Rule,
+    may_decide,
+)
 from assent.domain.questions import Action, Question, Verb
 from assent.domain.secrets import covered, masked, secret_paths
 
@@ -26,37 +38,80 @@ _GOING_AHEAD = frozenset({Verb.APPROVE, Verb.EDIT, Verb.ACCEPT})
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """`escalated`: those whom the rule names for later may decide as well by now."""
+    """All rules that speak of any of the calls asked about: each of them has to be kept, whatever the others allow.
+    `escalated`: those whom a rule names for later may decide as well by now."""
 
     version: int
-    rule: Rule
+    rules: tuple[Rule, ...]
     problems: tuple[str, ...] = ()
     escalated: bool = False
 
     @property
     def effect(self) -> Effect:
-        return self.rule.then
+        return max((rule.then for rule in self.rules), key=_STRICTNESS.index)
 
     @property
     def gated(self) -> bool:
         return self.effect in (Effect.ASK, Effect.NEVER)
 
+    @property
+    def approvals(self) -> int:
+        return max(rule.approvals for rule in self.rules)
+
+    @property
+    def separate_duties(self) -> bool:
+        return any(rule.separate_duties for rule in self.rules)
+
+    @property
+    def risk(self) -> Risk | None:
+        return max((rule.risk for rule in self.rules if rule.risk), key=list(Risk).index, default=None)
+
+    @property
+    def execution_ttl(self) -> timedelta:
+        return min(rule.execution_ttl for rule in self.rules)
+
+    @property
+    def mask(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(path for rule in self.rules for path in rule.mask))
+
+    @property
+    def escalate_to(self) -> Deciders:
+        return next((rule.escalate_to for rule in self.rules if rule.escalate_to), Deciders())
+
+    def refusal(self, person: Decider, *, started_by: str, edited_by: str | None) -> Refusal | None:
+        """Why this person may not decide; None if every rule lets them."""
+        asked = (
+            may_decide(rule, person, started_by=started_by, edited_by=edited_by, escalated=self.escalated)
+            for rule in self.rules
+        )
+        return next((refusal for refusal in asked if refusal is not None), None)
+
+    def allows(self, verb: Verb) -> bool:
+        if self.effect is Effect.NEVER and verb in _GOING_AHEAD:
+            return False
+        return all(rule.verbs is None or verb in rule.verbs for rule in self.rules)
+
     def to_json(self) -> dict[str, Any]:
-        [rule] = policies.to_json(Policy((self.rule,)))["rules"]
-        return {"version": self.version, "rule": rule, "problems": list(self.problems), "escalated": self.escalated}
+        rules = policies.to_json(Policy(self.rules))["rules"]
+        facts = {"effect": self.effect, "approvals": self.approvals, "problems": list(self.problems)}
+        return {"version": self.version, "rules": rules, **facts, "escalated": self.escalated}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Terms:
-        met = {**stored["rule"], "when": None}  # it did; whether it still would is no question any more
-        [rule] = policies.from_json({"rules": [met]}).rules
-        return cls(stored["version"], rule, tuple(stored["problems"]), stored["escalated"])
+        met = [{**rule, "when": None} for rule in stored["rules"]]  # it did; whether it still would is no question now
+        rules = policies.from_json({"rules": met}).rules
+        return cls(stored["version"], rules, tuple(stored["problems"]), stored["escalated"])
 
     def schedule(self, asked_at: datetime, expires_at: datetime | None) -> list[tuple[datetime, Due]]:
-        """What time does about it, and when, in order. `expires_at` is what the asker wished for, if anything."""
-        plan = self.rule.schedule
-        expire = expires_at or _after(asked_at, plan.expire or (PENDING_TTL if self.gated else None))
-        steps = (_after(asked_at, plan.remind), Due.REMIND), (_after(asked_at, plan.escalate), Due.ESCALATE)
-        planned = [(at, due) for at, due in (*steps, (expire, Due.EXPIRE)) if at is not None]
+        """What time does about it, and when, in order. `expires_at` is what the asker wished for, if anything: it can
+        only be earlier than what the policy says."""
+        plans = [rule.schedule for rule in self.rules]
+        ends = [asked_at + plan.expire for plan in plans if plan.expire is not None]
+        ends += [asked_at + PENDING_TTL] if self.gated and not ends else []
+        expire = min((at for at in (*ends, expires_at) if at is not None), default=None)
+        reminds = [(asked_at + plan.remind, Due.REMIND) for plan in plans if plan.remind is not None]
+        escalates = [(asked_at + plan.escalate, Due.ESCALATE) for plan in plans if plan.escalate is not None]
+        planned = [*sorted(reminds)[:1], *sorted(escalates)[:1], *([(expire, Due.EXPIRE)] if expire else [])]
         return sorted((at, due) for at, due in planned if expire is None or at <= expire)
 
 
@@ -66,21 +121,29 @@ def next_due(plan: Sequence[tuple[datetime, Due]], after: datetime) -> tuple[dat
 
 
 def terms_of(
-    policy: Policy, version: int, question: Question, *, graph: str | None, agent: str, tenant: str, gated: bool = False
+    policy: Policy,
+    version: int,
+    question: Question,
+    *,
+    graph: str | None,
+    agent: Agent,
+    tenant: str,
+    gated: bool = False,
 ) -> Terms:
-    """The strictest of what the policy says about each action. `gated`: the gate itself asks, or will."""
+    """What the policy says about each of the actions. `gated`: the gate itself asks, or will."""
     if question.dialect in _FREE:
-        return Terms(version, policies.ADVISE_ALL.default)
-    calls = [Call(action.name, action.args, graph or "", agent, tenant) for action in question.actions]
-    found = max((policies.judge(policy, call) for call in calls), key=_weight)
-    rule = replace(found.rule, then=Effect.ASK) if gated and found.effect in _LENIENT else found.rule
-    return Terms(version, rule, tuple(f"{problem.path}: {problem.message}" for problem in found.problems))
+        return Terms(version, (policies.ADVISE_ALL.default,))
+    calls = [Call(action.name, action.args, graph or "", agent.name, tenant, agent.id) for action in question.actions]
+    found = [policies.judge(policy, call) for call in calls]
+    rules = tuple(dict.fromkeys(_asking(one.rule) if gated else one.rule for one in found))
+    problems = (f"{problem.path}: {problem.message}" for one in found for problem in one.problems)
+    return Terms(version, rules, tuple(dict.fromkeys(problems)))
 
 
 def stricter(before: Terms, now: Terms) -> Terms:
     """What holds once the question was changed: what is asked now must not be easier to get than either alone."""
-    kept = max(before, now, key=lambda terms: _strictness(terms.rule))
-    return replace(kept, escalated=before.escalated)
+    rules = tuple(dict.fromkeys((*now.rules, *before.rules)))
+    return replace(now, rules=rules, escalated=before.escalated)
 
 
 def within(question: Question, terms: Terms) -> Question:
@@ -93,12 +156,12 @@ def shown(question: Question, terms: Terms) -> Question:
     actions = tuple(_shown(action, terms) for action in question.actions)
     said = question.description
     for action in question.actions:
-        said = covered(said, action.args, secret_paths(action.schema, terms.rule.mask))
+        said = covered(said, action.args, secret_paths(action.schema, terms.mask))
     return replace(question, description=said, actions=actions)
 
 
 def _shown(action: Action, terms: Terms) -> Action:
-    paths = secret_paths(action.schema, terms.rule.mask)
+    paths = secret_paths(action.schema, terms.mask)
     if not paths:
         return action
     args, said = masked(action.args, paths), covered(action.description, action.args, paths)
@@ -106,22 +169,8 @@ def _shown(action: Action, terms: Terms) -> Action:
 
 
 def _within(action: Action, terms: Terms) -> Action:
-    return replace(action, allowed=tuple(verb for verb in action.allowed if _allowed(verb, terms)))
+    return replace(action, allowed=tuple(verb for verb in action.allowed if terms.allows(verb)))
 
 
-def _allowed(verb: Verb, terms: Terms) -> bool:
-    if terms.effect is Effect.NEVER and verb in _GOING_AHEAD:
-        return False
-    return terms.rule.verbs is None or verb in terms.rule.verbs
-
-
-def _weight(judgement: Judgement) -> tuple[int, int]:
-    return _strictness(judgement.rule)
-
-
-def _strictness(rule: Rule) -> tuple[int, int]:
-    return _STRICTNESS.index(rule.then), rule.approvals
-
-
-def _after(asked_at: datetime, wait: timedelta | None) -> datetime | None:
-    return None if wait is None else asked_at + wait
+def _asking(rule: Rule) -> Rule:
+    return replace(rule, then=Effect.ASK) if rule.then in _LENIENT else rule

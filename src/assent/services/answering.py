@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,8 @@ class Answers:
 
     command: dict[str, Any]
     said: dict[str, Answer]
+    asked_by: str | None = None
+    """Who started the run that asked: the one that goes on is theirs as well."""
 
 
 def keyed_answers(tx: Tx, caller: Principal, thread: Thread, command: dict[str, Any] | None) -> Answers:
@@ -33,7 +36,8 @@ def keyed_answers(tx: Tx, caller: Principal, thread: Thread, command: dict[str, 
     command = command or {}
     asked = [Interrupt(one["id"], one.get("value"), one.get("response_schema")) for one in thread.pending]
     resume = command.get("resume")
-    gated = {str(item.interrupt_id) for item in items.open_of_thread(tx, thread.id) if item.gated}
+    waiting = items.open_of_thread(tx, thread.id)
+    gated = {str(item.interrupt_id) for item in waiting if item.gated}
     try:
         found = check_resume(asked, resume, gated=gated)
     except UnknownInterrupt as error:
@@ -43,7 +47,11 @@ def keyed_answers(tx: Tx, caller: Principal, thread: Thread, command: dict[str, 
         raise InvalidAnswer(str(error), errors=problems, pending=thread.pending) from None
     if not _names_ids(resume, found) and not thread.shown:
         raise AnswerRefused("nobody has seen this question yet; answer it by its id", pending=thread.pending)
-    return Answers({**command, "resume": {id: answer.value for id, answer in found.items()}}, found)
+    return Answers({**command, "resume": {id: answer.value for id, answer in found.items()}}, found, _asker(waiting))
+
+
+def _asker(waiting: Sequence[Item]) -> str | None:
+    return next((item.requester for item in waiting if item.requester != "system"), None)
 
 
 def record_answers(tx: Tx, caller: Principal, thread: Thread, run_id: str, given: Answers) -> None:
@@ -73,7 +81,7 @@ def go_past_breakpoint(tx: Tx, caller: Principal, thread: Thread) -> None:
     """A run without input on a thread that stopped before a node says: go on."""
     for item in items.open_of_thread(tx, thread.id):
         if item.dialect == breakpoint.NAME:
-            deciding.answered(tx, caller, item, [Verdict("0", Verb.APPROVE)], deciding.LANGGRAPH)
+            deciding.answered(tx, caller, item, [Verdict("0", Verb.APPROVE)])
 
 
 def require_free(tx: Tx, caller: Principal, thread: Thread) -> None:
@@ -91,7 +99,7 @@ def require_free(tx: Tx, caller: Principal, thread: Thread) -> None:
 
 def _answered(tx: Tx, caller: Principal, thread: Thread, item: Item, answer: Answer) -> None:
     try:
-        deciding.answered(tx, caller, item, answer.verdicts, deciding.LANGGRAPH)
+        deciding.answered(tx, caller, item, answer.verdicts)
     except questions.InvalidDecision as error:
         problems = [{"path": one.path, "message": one.message} for one in error.problems]
         raise InvalidAnswer(str(error), errors=problems, pending=thread.pending) from None

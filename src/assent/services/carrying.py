@@ -114,6 +114,6 @@ def _grant(tx: Tx, case: Case, action: Action, call_id: str, decision_id: str, w
         tool=action.name,
         hash=agreed,
         not_before=begins,
-        expires_at=begins + case.terms.rule.execution_ttl,
+        expires_at=begins + case.terms.execution_ttl,
     )
     items.set_execution(tx, item.id, Execution.GRANTED)

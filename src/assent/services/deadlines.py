@@ -94,7 +94,7 @@ def _remind(tx: Tx, item: Item) -> None:
 def _escalate(tx: Tx, item: Item) -> None:
     """Others may decide as well from now on, and it is addressed to them."""
     terms = Terms.from_json(item.policy)
-    recipient = _named(terms.rule.escalate_to)
+    recipient = _named(terms.escalate_to)
     items.change(tx, item, recipient=recipient, policy={**item.policy, "escalated": True}, **_following(item))
     events.append(tx, _SYSTEM, "item.escalated", item.subject, {"from": item.recipient, "to": recipient})
 

@@ -18,7 +18,7 @@ from assent.domain.access import Kind, Principal, Role, Scope
 from assent.domain.canonical import Json
 from assent.domain.ids import new_id
 from assent.domain.items import Execution, Item, ItemStatus, Revision, as_asked, edits_in
-from assent.domain.policies import Call, Decider, Effect, judge, may_decide
+from assent.domain.policies import Call, Decider, Effect, judge
 from assent.domain.questions import Problem, Resolution, Verb, Verdict
 from assent.domain.terms import Terms, next_due, stricter
 from assent.errors import (
@@ -97,27 +97,38 @@ def foreseen(tx: Tx, caller: Principal, item: Item, proposal: Proposal) -> str:
     verdicts = proposal.spread(case)
     encode(tx, case, verdicts)
     status = item.moved(ItemStatus(questions.outcome(verdicts).status))
-    enough = status is ItemStatus.REJECTED or item.approvals + 1 >= case.terms.rule.approvals
-    return status if enough else item.status
+    if status is ItemStatus.REJECTED:
+        return status
+    agreed = _agreed(tx, caller, case, carrying.as_revised(verdicts))
+    return status if agreed + 1 >= case.terms.approvals else item.status
 
 
-def answered(tx: Tx, caller: Principal, item: Item, verdicts: Sequence[Verdict] | None, via: str) -> Item:
-    """Someone answered outside the inbox, and their run carries the answer. Of what is gated only a person may, whose
-    word alone is enough."""
-    case = case_of(tx, item)
-    if item.gated:
-        require_right(tx, caller, case)
-        _require_allowed(case, verdicts or ())
-    said = tuple(verdicts or ())
-    case = _edited(tx, caller, case, said) if caller.may(Scope.DECIDE) else case
-    if case.item.gated and case.terms.rule.approvals > 1:
-        raise Conflict(f"{case.terms.rule.approvals} people have to agree: decide it in the inbox")
+def answered(tx: Tx, caller: Principal, item: Item, verdicts: Sequence[Verdict] | None) -> Item:
+    """Someone answered outside the inbox, and their run carries the answer. Of what is gated only a person may, by the
+    same rules as in the inbox and only where their word alone is enough."""
+    case, said = case_of(tx, item), tuple(verdicts or ())
+    if case.revision.edits:  # the answer speaks of what the agent asked, not of what a reviewer has made of it
+        raise StaleRevision(revision=item.revision, hash=item.hash)
+    if not item.gated:
+        return _advised(tx, caller, case, said)
+    require_right(tx, caller, case)
+    _require_allowed(case, said)
+    proposal = Proposal(item.revision, item.hash, via=LANGGRAPH)
+    decided = _settled(tx, caller, _edited(tx, caller, case, said), said, proposal)
+    if decided.status.open:
+        raise Conflict("someone else has to agree as well: decide it in the inbox")
+    return decided
+
+
+def _advised(tx: Tx, caller: Principal, case: Case, said: tuple[Verdict, ...]) -> Item:
+    """An answer that whoever may start runs may give. Only a person's has grants in it."""
+    case = _edited(tx, caller, case, said) if _is_person(caller) else case
     outcome = questions.outcome(said) if said else None
     status = ItemStatus(outcome.status) if outcome else ItemStatus.APPROVED
     resolution = outcome.resolution if outcome else Resolution.ANSWERED_ELSEWHERE
-    proposal = Proposal(case.item.revision, case.item.hash, via=via)
+    proposal = Proposal(case.item.revision, case.item.hash, via=LANGGRAPH)
     decision = _record(tx, caller, case, said, proposal, closes=True)
-    if caller.may(Scope.DECIDE):
+    if _is_person(caller):
         carrying.grant(tx, case, said, decision.id)
     return _close(tx, caller, case, decision, status, resolution)
 
@@ -147,7 +158,7 @@ def undo(tx: Tx, caller: Principal, item_id: str) -> Item:
     item = found(tx, item_id, lock=True)
     decision = decisions.closing(tx, item.id)
     if decision is None:
-        raise Conflict("there is no decision to take back")
+        return _take_back(tx, caller, item)
     if decision.actor != caller.actor:
         raise Forbidden("only who has decided can take it back", missing=[decision.actor])
     if item.undo_until is None or tx.now() >= item.undo_until or decision.revision != item.revision:
@@ -157,7 +168,7 @@ def undo(tx: Tx, caller: Principal, item_id: str) -> Item:
     if not _still_asked(tx, item):
         raise Conflict("it is too late to take this back: the agent does not ask it any more")
     grants.revoke_of_item(tx, item.id)
-    decisions.dismiss(tx, item.id)
+    decisions.dismiss_one(tx, decision.id)
     plan = Terms.from_json(item.policy).schedule(item.created_at, item.expires_at)
     due_at, due = next_due(plan, tx.now())
     reopened = items.change(
@@ -165,7 +176,7 @@ def undo(tx: Tx, caller: Principal, item_id: str) -> Item:
         item,
         status=ItemStatus.PENDING,
         resolution=None,
-        approvals=0,
+        approvals=len(decisions.standing(tx, item)),
         decided_at=None,
         decided_by=None,
         undo_until=None,
@@ -175,6 +186,17 @@ def undo(tx: Tx, caller: Principal, item_id: str) -> Item:
     )
     events.append(tx, caller, "item.undone", item.subject, {"decision": decision.id})
     return reopened
+
+
+def _take_back(tx: Tx, caller: Principal, item: Item) -> Item:
+    """One of several who had to agree thinks again, before enough have."""
+    own = next((one for one in decisions.standing(tx, item) if one.actor == caller.actor), None)
+    if own is None or not item.status.open:
+        raise Conflict("there is no decision of yours to take back")
+    decisions.dismiss_one(tx, own.id)
+    changed = items.change(tx, item, approvals=len(decisions.standing(tx, item)))
+    events.append(tx, caller, "item.undone", item.subject, {"decision": own.id})
+    return changed
 
 
 def _still_asked(tx: Tx, item: Item) -> bool:
@@ -198,7 +220,7 @@ def settle_doubt(tx: Tx, caller: Principal, item_id: str, outcome: str, notes: s
     for grant in grants.in_doubt(tx, item.id):
         grants.settle_doubt(tx, grant, None if outcome == "run_again" else {"doubt": outcome, "notes": notes})
         if outcome == "run_again":
-            lifetime = Terms.from_json(item.policy).rule.execution_ttl
+            lifetime = Terms.from_json(item.policy).execution_ttl
             grants.renew(tx, grant, lifetime)
     execution = {"done": Execution.DONE, "run_again": Execution.GRANTED, "abandon": Execution.ABANDONED}[outcome]
     carrying.deliver(tx, item, item.doubt_id, {"outcome": outcome, "notes": notes})
@@ -250,23 +272,23 @@ def require_right(tx: Tx, caller: Principal, case: Case) -> None:
     """An agent never decides. Answering what it only asks to know is not deciding."""
     if case.item.dialect == "clarification":
         return caller.require_any(Scope.RUNS_WRITE, Scope.DECIDE)
-    if caller.kind is not Kind.REVIEWER or not caller.may(Scope.DECIDE):
+    if not _is_person(caller):
         raise Forbidden(
             f"{caller.kind} {caller.name!r} may not decide",
             hint="decide as a person: in the inbox, or with a reviewer key",
             missing=[Scope.DECIDE.value],
             item=case.item.id,
         )
-    refusal = may_decide(
-        case.terms.rule,
-        _decider(tx, caller),
-        started_by=case.item.requester,
-        edited_by=case.revision.author if case.revision.edits else None,
-        escalated=case.terms.escalated,
-    )
+    editor = case.revision.author if case.revision.edits else None
+    refusal = case.terms.refusal(_decider(tx, caller), started_by=case.item.requester, edited_by=editor)
     if refusal is not None:
         refused = SelfApproval if refusal.code == SelfApproval.code else Forbidden
-        raise refused(refusal.reason, missing=[case.terms.rule.name], item=case.item.id)
+        raise refused(refusal.reason, missing=[refusal.rule], item=case.item.id)
+
+
+def _is_person(caller: Principal) -> bool:
+    """Nobody else's word ever becomes a grant, whoever let them come this far."""
+    return caller.kind is Kind.REVIEWER and caller.may(Scope.DECIDE)
 
 
 def encode(tx: Tx, case: Case, verdicts: Sequence[Verdict]) -> Json:
@@ -336,19 +358,20 @@ def _settled(tx: Tx, caller: Principal, case: Case, verdicts: tuple[Verdict, ...
     outcome = questions.outcome(as_asked(said, case.revision))
     status = case.item.moved(ItemStatus(outcome.status))
     agreed = _agreed(tx, caller, case, said) if status is ItemStatus.APPROVED else 0
-    enough = status is ItemStatus.REJECTED or agreed + 1 >= case.terms.rule.approvals
-    counts = _counts(caller, case)
-    if not enough or not counts:
-        return _count_in(tx, caller, case, verdicts, proposal, counts=counts)
+    if not _counts(caller, case):
+        return _only_edited(case, verdicts)
+    if status is ItemStatus.APPROVED and agreed + 1 < case.terms.approvals:
+        return _count_in(tx, caller, case, verdicts, proposal)
     decision = _record(tx, caller, case, verdicts, proposal, closes=True)
-    carrying.grant(tx, case, said, decision.id, wait=proposal.grace)
+    if _is_person(caller):
+        carrying.grant(tx, case, said, decision.id, wait=proposal.grace)
     return _close(tx, caller, case, decision, status, outcome.resolution, _undo_until(tx, proposal.grace))
 
 
 def _counts(caller: Principal, case: Case) -> bool:
     """Under separate duties the word of who has just changed it does not count; they were let in before the change."""
     own_edit = bool(case.revision.edits) and case.revision.author == caller.actor
-    return not (case.terms.rule.separate_duties and own_edit)
+    return not (case.terms.separate_duties and own_edit)
 
 
 def _agreed(tx: Tx, caller: Principal, case: Case, said: Sequence[Verdict]) -> int:
@@ -356,24 +379,30 @@ def _agreed(tx: Tx, caller: Principal, case: Case, said: Sequence[Verdict]) -> i
     before = decisions.standing(tx, case.item)
     if any(one.actor == caller.actor for one in before):
         raise Conflict("you have agreed already; someone else has to", approvals=len(before))
-    wanted = {verdict.key: verdict.verb for verdict in said}
     for one in before:
-        theirs = {verdict.key: Verb.APPROVE if verdict.verb is Verb.EDIT else verdict.verb for verdict in one.verdicts}
-        if theirs != wanted:
+        if _outcomes(carrying.as_revised(one.verdicts)) != _outcomes(said):
             raise Conflict("what you say differs from what was agreed to before", decision=decision_view(tx, one))
     return len(before)
 
 
-def _count_in(
-    tx: Tx, caller: Principal, case: Case, verdicts: tuple[Verdict, ...], proposal: Proposal, *, counts: bool
-) -> Item:
+def _outcomes(said: Sequence[Verdict]) -> dict[str, Json]:
+    """What comes of each action: the reason of a rejection may differ, an answer may not."""
+    return {one.key: [one.verb, one.args, one.message if one.verb is Verb.RESPOND else None, one.name] for one in said}
+
+
+def _only_edited(case: Case, verdicts: Sequence[Verdict]) -> Item:
+    """The change stands as a revision for others to decide. Whatever else its author wanted to say would be lost."""
+    if any(one.verb not in (Verb.EDIT, Verb.APPROVE) for one in verdicts):
+        raise Conflict("who changes this does not decide it: send the changes alone, and let someone else say the rest")
+    return case.item
+
+
+def _count_in(tx: Tx, caller: Principal, case: Case, verdicts: tuple[Verdict, ...], proposal: Proposal) -> Item:
     """One of several who have to agree."""
-    if not counts:
-        return case.item
     decision = _record(tx, caller, case, verdicts, proposal, closes=False)
     agreed = len(decisions.standing(tx, case.item))
     changed = items.change(tx, case.item, approvals=agreed)
-    told = {"decision": decision.id, "approvals": agreed, "needed": case.terms.rule.approvals}
+    told = {"decision": decision.id, "approvals": agreed, "needed": case.terms.approvals}
     events.append(tx, caller, "item.agreed", case.item.subject, told)
     return changed
 

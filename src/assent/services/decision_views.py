@@ -51,7 +51,7 @@ def with_secrets(case: Case, verdict: Verdict) -> Verdict:
 
 
 def _secrets(case: Case) -> dict[str, list[Path]]:
-    return {action.key: secret_paths(action.schema, case.terms.rule.mask) for action in case.question.actions}
+    return {action.key: secret_paths(action.schema, case.terms.mask) for action in case.question.actions}
 
 
 def _masked(verdict: Verdict, secrets: dict[str, list[Path]]) -> Verdict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from assent.domain import webhooks
 from assent.domain.access import Principal, Scope
@@ -34,13 +35,17 @@ class Deliveries:
         )
 
     async def get(self, caller: Principal, delivery_id: str) -> Delivery:
+        """What it carries of an item's decision may hold secrets: only an administrator sees that."""
         _require(caller, Scope.ITEMS_READ)
-        return await self._store.read(caller.tenant, _get, delivery_id)
+        delivery = await self._store.read(caller.tenant, _get, delivery_id)
+        secret = delivery.subject.startswith("item:") and not caller.may(Scope.ADMIN)
+        return replace(delivery, body="") if secret else delivery
 
     async def retry(self, caller: Principal, delivery_id: str) -> Delivery:
         """Sends again what had failed for good. The receiver knows it by the same id as before."""
         _require(caller, Scope.RUNS_WRITE)
-        return await self._store.write(caller.tenant, _retry, caller, delivery_id)
+        retried = await self._store.write(caller.tenant, _retry, caller, delivery_id)
+        return await self.get(caller, retried.id) if caller.may(Scope.ITEMS_READ) else replace(retried, body="")
 
     def signing_secret(self, caller: Principal) -> str:
         """What a receiver of this tenant needs to verify that a webhook is from here."""

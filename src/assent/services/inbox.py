@@ -151,24 +151,30 @@ class Inbox:
         message: str | None = None,
         dry_run: bool = False,
         via: str = "rest",
+        key: str | None = None,
     ) -> Results:
         """Each for itself: one that cannot be decided does not keep the others. A dry run says what would happen."""
         if len(chosen) > MOST_AT_ONCE:
             raise Invalid(f"at most {MOST_AT_ONCE} items at once")
-        return [await self._one_of_many(caller, one, verb, message, dry_run, via) for one in chosen]
+        proposals = [Proposal(one.revision, one.hash, verb=verb, message=message, via=via) for one in chosen]
+        return [
+            await self._one_of_many(caller, one.id, proposal, dry_run=dry_run, key=key)
+            for one, proposal in zip(chosen, proposals, strict=True)
+        ]
 
     async def _one_of_many(
-        self, caller: Principal, one: Named, verb: Verb, message: str | None, dry_run: bool, via: str
+        self, caller: Principal, item_id: str, proposal: Proposal, *, dry_run: bool, key: str | None
     ) -> Result:
-        proposal = Proposal(one.revision, one.hash, verb=verb, message=message, via=via)
+        """The key of the whole stands for each of them: what was done is not done again, the rest is tried."""
+        own_key = f"{key} {item_id}" if key else None
         try:
             if dry_run:
-                status = await self._store.read(caller.tenant, _tried, caller, one.id, proposal)
+                status = await self._store.read(caller.tenant, _tried, caller, item_id, proposal)
             else:
-                status = (await self.decide(caller, one.id, proposal))["status"]
+                status = (await self.decide(caller, item_id, proposal, key=own_key))["status"]
         except AssentError as error:
-            return Result(one.id, False, error={"code": error.code, "message": error.message, **error.extra})
-        return Result(one.id, True, status)
+            return Result(item_id, False, error={"code": error.code, "message": error.message, **error.extra})
+        return Result(item_id, True, status)
 
     # Requests
 

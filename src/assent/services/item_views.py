@@ -39,7 +39,7 @@ def summary(item: Item) -> View:
         "execution": item.execution,
         "requester": item.requester,
         "recipient": item.recipient,
-        "approvals": {"given": item.approvals, "needed": item.policy["rule"]["approvals"]},
+        "approvals": {"given": item.approvals, "needed": item.policy["approvals"]},
         "claim": _claim(item),
         "source": {
             "deployment": item.deployment,
@@ -119,7 +119,7 @@ def _action(action: Action, case: Case) -> View:
 
 
 def _paths(action: Action, case: Case) -> list[tuple[str, ...]]:
-    return secret_paths(action.schema, case.terms.rule.mask)
+    return secret_paths(action.schema, case.terms.mask)
 
 
 def _covered(text: str | None, case: Case) -> str | None:

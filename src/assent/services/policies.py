@@ -21,6 +21,7 @@ from assent.services.carrying import case_of
 from assent.services.deciding import found
 from assent.store import events, item_search
 from assent.store import policies as rows
+from assent.store.agents import agent_of
 from assent.store.paging import Page
 from assent.store.policies import Version
 from assent.store.transaction import Tx
@@ -111,6 +112,10 @@ def approval_view(row: Any) -> dict[str, Any]:
 
 
 def _put(tx: Tx, caller: Principal, policy: Policy, source: str) -> Version:
+    """The same policy again is no new version: repeating a request that got lost is safe."""
+    current = rows.in_force(tx)
+    if current.number and current.hash == policies.digest(policy):
+        return current
     version = rows.put(tx, policy, source=source, actor=caller.actor)
     events.append(tx, caller, "policy.changed", "policy", _told(version))
     return version
@@ -155,9 +160,10 @@ def _past(tx: Tx, caller: Principal) -> Iterator[tuple[str, Call, Effect]]:
 
 def _calls(tx: Tx, item: Item) -> Iterator[tuple[str, Call, Effect]]:
     case = case_of(tx, item)
-    agent = item.requester.removeprefix(f"{Kind.AGENT}:") if item.requester.startswith(Kind.AGENT) else ""
+    agent = agent_of(tx, item.requester)
     for action in case.asked.actions:
-        yield item.id, Call(action.name, action.args, item.graph_id or "", agent, tx.tenant), case.terms.effect
+        call = Call(action.name, action.args, item.graph_id or "", agent.name, tx.tenant, agent.id)
+        yield item.id, call, case.terms.effect
 
 
 def _check_terms(lifetime: timedelta, uses: int | None, condition: str | None) -> None:

@@ -83,7 +83,7 @@ def start(
         thread.id,
         assistant_id=assistant.id,
         graph_id=assistant.graph_id,
-        actor=caller.actor,
+        actor=(given and given.asked_by) or caller.actor,
         answers=request.answers,
         wake_at=wake_at,
         temporary=thread_id is None and not request.keep_thread,

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from assent.domain.access import Principal, Scope, system
+from assent.domain.questions import Resolution
 from assent.domain.runs import Outcome, Run, RunStatus, next_in_line
 from assent.domain.threads import Thread, ThreadStatus, resting
 from assent.engine import outcomes, states
@@ -170,6 +171,8 @@ def put_state(tx: Tx, thread: Thread, outcome: Outcome) -> None:
         next=list(outcome.next),
     )
     asking.follow(tx, waiting(thread, outcome.pending, outcome.values))
+    still = {str(question["id"]) for question in outcome.pending}
+    asking.overtake(tx, thread.id, still, Resolution.SUPERSEDED)
 
 
 def waiting(thread: Thread, pending: Sequence[Json], values: Any, run: Run | None = None) -> asking.Waiting:

@@ -3,12 +3,11 @@ closed, so that no question is without its item and no item waits for a question
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from assent.dialects import breakpoint, recognise, request
-from assent.domain.access import Kind
 from assent.domain.grants import GATE
 from assent.domain.ids import new_id
 from assent.domain.items import HERE, Due, Execution, Item, ItemStatus, Revision, aligned_calls, as_revised
@@ -16,6 +15,7 @@ from assent.domain.questions import Interrupt, ItemType, Question, Resolution, s
 from assent.domain.runs import Run
 from assent.domain.terms import Terms, next_due, shown, stricter, terms_of
 from assent.store import answers, decisions, deliveries, events, grants, items, policies
+from assent.store.agents import agent_of
 from assent.store.transaction import Tx
 
 IN_DOUBT = "assent.in_doubt"
@@ -80,9 +80,27 @@ def end(tx: Tx, thread_id: str, resolution: Resolution = Resolution.THREAD_ENDED
     """The thread waits for nothing any more: it moved on by itself, or is gone."""
     for item in items.open_of_thread(tx, thread_id):
         close(tx, item, resolution, actor)
+    overtake(tx, thread_id, (), resolution, actor)
     for item in items.in_doubt_of_thread(tx, thread_id):
         items.change(tx, item, execution=Execution.ABANDONED, doubt_id=None)
         events.append(tx, actor, "item.abandoned", item.subject, {"reason": resolution})
+
+
+def overtake(tx: Tx, thread_id: str, still: Collection[str], resolution: Resolution, actor: str = _SYSTEM) -> None:
+    """Who may decide has moved the thread before what was decided took effect: nothing comes of it any more, unless its
+    question is `still` there."""
+    for item in items.decided_of_thread(tx, thread_id):
+        if item.interrupt_id not in still:
+            _overtake(tx, item, resolution, actor)
+
+
+def _overtake(tx: Tx, item: Item, resolution: Resolution, actor: str) -> None:
+    decision = decisions.closing(tx, item.id)
+    if decision is None or decision.delivery_id is None or not deliveries.withdraw(tx, decision.delivery_id):
+        return
+    grants.revoke_of_item(tx, item.id)
+    items.change(tx, item, resolution=resolution, execution=None, undo_until=None)
+    events.append(tx, actor, "item.overtaken", item.subject, {"decision": decision.id, "reason": resolution})
 
 
 def close(tx: Tx, item: Item, resolution: Resolution, actor: str = _SYSTEM, notes: str | None = None) -> Item:
@@ -203,15 +221,20 @@ def _terms(tx: Tx, waiting: Waiting, one: Asked) -> Terms:
 def judged(tx: Tx, question: Question, *, graph_id: str | None, requester: str, gated: bool) -> Terms:
     """What the policy in force says about a question."""
     version = policies.in_force(tx)
-    agent = requester.partition(":")[2] if requester.startswith(Kind.AGENT) else ""
     return terms_of(
-        version.parsed(), version.number, question, graph=graph_id, agent=agent, tenant=tx.tenant, gated=gated
+        version.parsed(),
+        version.number,
+        question,
+        graph=graph_id,
+        agent=agent_of(tx, requester),
+        tenant=tx.tenant,
+        gated=gated,
     )
 
 
 def bound(terms: Terms) -> dict[str, Any]:
     """The columns of an item that its terms fill."""
-    return {"gated": terms.gated, "risk": terms.rule.risk, "policy": terms.to_json()}
+    return {"gated": terms.gated, "risk": terms.risk, "policy": terms.to_json()}
 
 
 def _is_gated(waiting: Waiting, one: Asked) -> bool:

@@ -11,7 +11,6 @@ from sqlalchemy import Row, bindparam, or_, select, update
 
 from assent.dialects import tool_approval
 from assent.domain import canonical
-from assent.domain.access import Kind
 from assent.domain.canonical import Json
 from assent.domain.deliveries import RESUME, DeliveryStatus
 from assent.domain.grants import GATE, Call, GrantStatus, Passage, Passing, covers
@@ -21,6 +20,7 @@ from assent.domain.policies import Effect, judge
 from assent.domain.questions import Resolution
 from assent.store import checkpoints, events, grants, jsontext, policies, runs
 from assent.store import items as item_rows
+from assent.store.agents import agent_of
 from assent.store.checkpoints import Attempt
 from assent.store.tables import TENANT, deliveries, item_revisions, items
 from assent.store.tables import grants as grant_table
@@ -106,7 +106,7 @@ class Judged:
     named: bool
     sound: bool
     alone: bool
-    """Whether one person's word is enough."""
+    """Whether anybody's word is enough, without a second person or one whom the rule names."""
 
 
 def asked(tx: Tx, thread_id: str, call_id: str, interrupt_ids: Collection[str]) -> dict[str, Asked]:
@@ -152,18 +152,19 @@ def _gone_on(tx: Tx, call: Call, attempt: Attempt | None) -> Passage | None:
 def judged(tx: Tx, tool: str, args: Json, graph: str, attempt: Attempt | None) -> Judged:
     """A policy that cannot be applied asks."""
     policy = policies.in_force(tx).parsed()
-    call = PolicyCall(tool, args, graph, _agent(tx, attempt), tx.tenant)
+    call = _call(tx, tool, args, graph, attempt)
     judgement = judge(policy, call)
     effect = judgement.effect
     if judgement.problems and effect is Effect.ALLOW:
         effect = Effect.ASK
     rule, sound = judgement.rule, not judgement.problems
-    return Judged(effect, rule.name, rule is not policy.default, sound, rule.approvals == 1)
+    alone = rule.approvals == 1 and not rule.by and not rule.separate_duties
+    return Judged(effect, rule.name, rule is not policy.default, sound, alone)
 
 
 def stands_approved(tx: Tx, tool: str, args: Json, graph: str, attempt: Attempt | None) -> bool:
     """Whether somebody has approved calls like this one once for all; it is used, and the timeline tells."""
-    used = policies.use_approval(tx, PolicyCall(tool, args, graph, _agent(tx, attempt), tx.tenant))
+    used = policies.use_approval(tx, _call(tx, tool, args, graph, attempt))
     if used is None:
         return False
     told = {"tool": tool, "args_hash": canonical.digest(args), "run": attempt.run_id if attempt else None}
@@ -194,8 +195,7 @@ def _undelivered(tx: Tx, thread_id: str) -> Sequence[Row[Any]]:
     return tx.all(_UNDELIVERED, thread=f"thread:{thread_id}", now=tx.now())
 
 
-def _agent(tx: Tx, attempt: Attempt | None) -> str:
-    """The name by which policies know who started the run, where that was an agent."""
+def _call(tx: Tx, tool: str, args: Json, graph: str, attempt: Attempt | None) -> PolicyCall:
     run = runs.get(tx, attempt.run_id) if attempt else None
-    kind, _, name = run.actor.partition(":") if run else ("", "", "")
-    return name if kind == Kind.AGENT else ""
+    agent = agent_of(tx, run.actor if run else "")
+    return PolicyCall(tool, args, graph, agent.name, tx.tenant, agent.id)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Table, bindparam, delete, select, update
+from sqlalchemy import Row, Table, bindparam, delete, exists, literal_column, select, update
 
 from assent.domain.canonical import Json
 from assent.domain.items import Due, Execution, Item, ItemStatus, Revision
 from assent.domain.questions import Resolution
 from assent.store.prepared import Prepared
-from assent.store.tables import TENANT, comments, item_links, item_marks, item_revisions, items
+from assent.store.tables import TENANT, comments, deliveries, item_links, item_marks, item_revisions, items
 from assent.store.transaction import Tx
 
 BELL = "items"
@@ -32,11 +32,19 @@ _BY_DEDUPE_KEY = _ALL.where(items.c.requester == bindparam("requester"), items.c
 _IN_DOUBT_OF_THREAD = Prepared(
     _ALL.where(items.c.thread_id == bindparam("thread"), items.c.doubt_id.is_not(None), items.c.execution == "in_doubt")
 )
+_UNDER_WAY = exists().where(
+    deliveries.c.tenant_id == items.c.tenant_id,
+    deliveries.c.subject == literal_column("'item:'").concat(items.c.item_id),
+    deliveries.c.status.in_([literal_column("'pending'"), literal_column("'sending'")]),
+)
+_DECIDED_OF_THREAD = Prepared(
+    _ALL.where(items.c.thread_id == bindparam("thread"), ~items.c.open, _UNDER_WAY).with_for_update(of=items)
+)
 _GATED_OF_THREAD = Prepared(
     _ALL.where(
         items.c.thread_id == bindparam("thread"),
         items.c.gated,
-        items.c.open | (items.c.execution == "in_doubt"),
+        items.c.open | (items.c.execution == "in_doubt") | _UNDER_WAY,
     )
 )
 _THIS = update(items).where(items.c.tenant_id == TENANT, items.c.item_id == bindparam("this"))
@@ -152,8 +160,13 @@ def in_doubt_of_thread(tx: Tx, thread_id: str) -> list[Item]:
     return [item_of(row) for row in tx.all(_IN_DOUBT_OF_THREAD, thread=thread_id)]
 
 
+def decided_of_thread(tx: Tx, thread_id: str) -> list[Item]:
+    """What was decided and is still on its way."""
+    return [item_of(row) for row in tx.all(_DECIDED_OF_THREAD, thread=thread_id)]
+
+
 def gated_of_thread(tx: Tx, thread_id: str) -> list[Item]:
-    """What a person has to decide before the thread may be moved."""
+    """What a person has to decide before the thread may be moved, or has decided and can still take back."""
     return [item_of(row) for row in tx.all(_GATED_OF_THREAD, thread=thread_id)]
 
 

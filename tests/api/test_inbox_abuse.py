@@ -1,0 +1,170 @@
+"""Ways around a decision that were found open once: each stays shut."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.house import Builder
+from tests.api.reviewing import Office, email, open_office, problem, script
+
+pytestmark = pytest.mark.anyio
+
+SEPARATE = {"default": {"name": "separate", "then": "ask", "separate_duties": True}}
+EDIT = [{"type": "edit", "args": {"action": "send_email", "args": {"to": "a@b.c", "body": "mine"}}}]
+ACCEPT = [{"type": "accept", "args": None}]
+
+
+@pytest.fixture
+async def office(build: Builder) -> Office:
+    return await open_office(build)
+
+
+@pytest.mark.promise("P3")
+@pytest.mark.parametrize("strategy", ["interrupt", "rollback"])
+@pytest.mark.parametrize("verb", ["approve", "ignore"])
+async def test_what_is_decided_cannot_be_moved_past_within_its_grace(office: Office, strategy: str, verb: str) -> None:
+    item = await office.asked("hitl", {"text": "x"})
+    thread = item["source"]["thread_id"]
+    decided = await office.decided(item, verb, grace_seconds=60)
+    for body in ({"input": {"text": "new"}}, {"command": {"goto": "__end__", "update": {"answer": "forged"}}}):
+        moved = {"assistant_id": "hitl", "multitask_strategy": strategy, **body}
+        problem(await office.agent.post(f"/threads/{thread}/runs", json=moved), 409, "thread_waits")
+    state = {"values": {"answer": "forged"}, "as_node": "__end__"}
+    problem(await office.agent.post(f"/threads/{thread}/state", json=state), 409, "thread_waits")
+    now = await office.get(item["id"])
+    assert (now["status"], now["delivery"]["status"]) == (decided["status"], "pending")
+
+
+async def test_who_may_decide_can_move_it_and_then_nothing_comes_of_the_decision(office: Office) -> None:
+    item = await office.asked("hitl", {"text": "x"})
+    thread = item["source"]["thread_id"]
+    await office.decided(item, "approve", grace_seconds=60)
+    body = {"assistant_id": "hitl", "multitask_strategy": "rollback", "input": {"text": "new"}}
+    assert (await office.ben.post(f"/threads/{thread}/runs", json=body)).status_code == 200
+    now = await office.get(item["id"])
+    assert (now["status"], now["resolution"], now["execution"], now["undo_until"]) == (
+        "APPROVED",
+        "superseded",
+        None,
+        None,
+    )
+    assert "item.overtaken" in await office.kinds(item["id"])
+    await office.rests(thread)
+    await office.verified()
+
+
+@pytest.mark.promise("P6")
+@pytest.mark.parametrize("order", [1, -1])
+async def test_a_harmless_call_beside_it_does_not_make_one_easier_to_get(
+    office: Office, order: int, tmp_path: Path
+) -> None:
+    rule = {"name": "big", "then": "ask", "tool": "send_email", "when": "args.body == 'big'", "by": {"people": ["ben"]}}
+    await office.policy({"rules": [rule]})
+    calls = [email("small"), email("big", tmp_path / "log")][::order]
+    item = await office.asked("batched", script(*calls))
+    problem(await office.decide(item, "approve"), 403, "not_allowed")
+    assert not (tmp_path / "log").exists()
+    await office.decided(item, "approve", client=office.ben)
+
+
+@pytest.mark.promise("P5")
+async def test_an_edit_into_what_others_decide_is_theirs(office: Office) -> None:
+    rule = {"name": "big", "then": "ask", "when": "args.limit > 100", "by": {"people": ["ben"]}}
+    await office.policy({"rules": [rule]})
+    item = await office.request()
+    edit = [{"key": "0", "verb": "edit", "args": {"limit": 5000}}]
+    response = await office.decide(item, actions=edit)
+    assert response.status_code in (200, 403), response.text
+    assert (await office.get(item["id"]))["status"] == "PENDING"
+
+
+@pytest.mark.promise("P6")
+async def test_a_rule_names_an_agent_by_its_name(office: Office) -> None:
+    await office.policy({"rules": [{"name": "not this one", "then": "never", "agent": "a agent"}]})
+    item = await office.request()
+    assert [action["allowed"] for action in item["actions"]] == [["reject"]]
+
+
+@pytest.mark.promise("P5")
+async def test_an_answer_by_a_run_is_not_for_what_a_reviewer_has_made_of_the_question(office: Office) -> None:
+    await office.policy({"default": {"name": "two", "then": "ask", "approvals": 2}})
+    item = await office.asked("hitl", {"text": "x"})
+    edit = [{"key": "0", "verb": "edit", "args": {"to": "b", "body": "c"}}]
+    edited = await office.decided(item, actions=edit)
+    assert (edited["status"], edited["revision"]) == ("PENDING", 2)
+    thread = item["source"]["thread_id"]
+    problem(await office.answer(thread, "hitl", ACCEPT, office.ben), 409, "stale_revision")
+    assert (await office.get(item["id"]))["status"] == "PENDING"
+
+
+@pytest.mark.promise("P6")
+async def test_an_edit_by_a_run_does_not_get_around_the_second_person(office: Office) -> None:
+    await office.policy(SEPARATE)
+    item = await office.asked("hitl", {"text": "x"})
+    thread = item["source"]["thread_id"]
+    problem(await office.answer(thread, "hitl", EDIT, office.ana), 409, "conflict")
+    now = await office.get(item["id"])
+    assert (now["status"], now["revision"]) == ("PENDING", 1)
+
+
+async def test_what_cannot_be_kept_of_a_verdict_is_refused(office: Office) -> None:
+    """Who changes it does not decide it; the rejection beside the change must not get lost."""
+    await office.policy(SEPARATE)
+    item = await office.asked("batched", script(email("one"), email("two")))
+    said: list[dict[str, Any]] = [
+        {"key": "0", "verb": "edit", "args": {"to": "a@b.c", "body": "mine"}},
+        {"key": "1", "verb": "reject", "message": "fraud"},
+    ]
+    problem(await office.decide(item, actions=said), 409, "conflict")
+    now = await office.get(item["id"])
+    assert (now["status"], now["revision"], now["decisions"]) == ("PENDING", 1, [])
+
+
+@pytest.mark.promise("P4")
+async def test_two_who_answer_differently_have_not_agreed(office: Office) -> None:
+    await office.policy({"default": {"name": "two", "then": "ask", "approvals": 2}})
+    item = await office.asked("hitl", {"text": "x"})
+    await office.decided(item, "respond", message="account A")
+    problem(await office.decide(item, "respond", office.ben, message="account B"), 409, "conflict")
+    await office.decided(item, "respond", client=office.ben, message="account A")
+
+
+async def test_one_of_several_can_think_again_and_an_undo_leaves_the_others(office: Office) -> None:
+    await office.policy({"default": {"name": "two", "then": "ask", "approvals": 2}})
+    item = await office.asked("hitl", {"text": "x"})
+    await office.decided(item, "approve")
+    back = await office.ana.delete(f"/api/inbox/items/{item['id']}/decision")
+    assert back.json()["approvals"] == {"given": 0, "needed": 2}
+    await office.decided(item, "approve")
+    await office.decided(item, "approve", client=office.ben, grace_seconds=60)
+    back = await office.ben.delete(f"/api/inbox/items/{item['id']}/decision")
+    assert (back.json()["status"], back.json()["approvals"]["given"]) == ("PENDING", 1)
+
+
+async def test_an_asker_cannot_make_its_question_wait_longer_than_the_policy(office: Office) -> None:
+    await office.policy({"default": {"name": "soon", "then": "ask", "deadline": "1h"}})
+    item = await office.request(expires_at="2099-01-01T00:00:00Z")
+    assert item["expires_at"] < "2099"
+
+
+@pytest.mark.promise("P10")
+async def test_what_a_delivery_carries_of_a_decision_is_shown_to_administrators_only(office: Office) -> None:
+    item = await office.asked("hitl", {"text": "x"})
+    edit = [{"key": "0", "verb": "edit", "args": {"to": "b", "body": "secret"}}]
+    decided = await office.decided(item, actions=edit, grace_seconds=60)
+    delivery = f"/api/deliveries/{decided['delivery']['id']}"
+    for client in (office.agent, office.ben):
+        assert (await client.get(delivery)).json()["body"] is None
+    admin = await office.house.admin()
+    assert "secret" in (await admin.get(delivery)).text
+
+
+async def test_many_at_once_can_be_repeated_by_their_key(office: Office) -> None:
+    chosen = [await office.request(title=title) for title in ("one", "two")]
+    body = {"items": [{name: one[name] for name in ("id", "revision", "hash")} for one in chosen], "verb": "approve"}
+    said = [
+        (await office.ana.post("/api/inbox/bulk", json=body, headers={"Idempotency-Key": "k"})).json() for _ in range(2)
+    ]
+    assert said[0] == said[1]
+    assert all(one["ok"] for one in said[0]["results"])

@@ -479,3 +479,10 @@ def test_json_escapes_read_as_the_same_value(capsys: pytest.CaptureFixture[str])
     assert json.loads(out) == value
     assert not [one for one in out if one != "\n" and not one.isprintable()]
     assert "日本" in out
+
+
+@pytest.mark.promise("INBOX-10")
+def test_the_types_are_published_for_other_languages(assent: Assent) -> None:
+    schema = assent("inbox", "types").json
+    assert set(schema["$defs"]) == {"HumanInterruptConfig", "ActionRequest", "HumanInterrupt", "HumanResponse"}
+    assert "export interface HumanInterrupt {" in assent("inbox", "types", "--typescript").out

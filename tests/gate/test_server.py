@@ -224,3 +224,15 @@ async def test_the_gate_holds_where_everything_else_is_missed(desk: Desk, monkey
     assert desk.ran == []
     [again] = await desk.items()
     assert again["gated"]
+
+
+async def test_notes_of_a_reviewer_reach_the_agent(desk: Desk) -> None:
+    thread = await desk.start("ours", ("send_email", {"to": "bob"}))
+    [item] = await desk.items()
+    assert "bob" in item["summary"], "what it is about, not that something is to be approved"
+    body = {"revision": item["revision"], "hash": item["hash"], "notes": "shorter, please"}
+    response = await desk.ana.post(f"/api/inbox/items/{item['id']}/revision-request", json=body)
+    assert response.status_code == 200, response.text
+    done = await desk.settled(thread)
+    assert "shorter, please" in said(done)
+    assert desk.ran == []

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 import orjson
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import BaseModel, Field
 
-from assent.api.schemas import Body, Cursor, Limit
+from assent.api.schemas import Body, Cursor, Limit, Moment
 from assent.domain.canonical import Json
 from assent.domain.questions import Verb, Verdict
 from assent.errors import Invalid
@@ -97,7 +97,7 @@ class RequestIn(Body):
     recipient: Short | None = None
     entity: EntityIn | None = None
     thread_ids: list[Short] = Field([], max_length=100)
-    expires_at: AwareDatetime | None = None
+    expires_at: Moment | None = None
     dedupe_key: Short | None = Field(None, description="the same key of the same caller finds the item that is there")
     callback: Short | None = Field(None, description="a URL that is told what was decided, signed")
 
@@ -137,6 +137,7 @@ class NotesIn(Body):
 class DoubtIn(Body):
     outcome: Literal["done", "run_again", "abandon"]
     notes: Text | None = None
+    grant_id: Short | None = Field(None, description="which call, where several are in doubt")
 
 
 class CommentIn(Body):
@@ -148,7 +149,7 @@ class DraftIn(Body):
 
 
 class SnoozeIn(Body):
-    until: AwareDatetime | None
+    until: Moment | None
 
 
 class NamedIn(Body):
@@ -246,7 +247,9 @@ def _decide(api: APIRouter, inbox: Inbox) -> None:
 
     @api.post("/items/{item_id}/in-doubt")
     async def settle_doubt(caller: Caller, item_id: str, body: DoubtIn, key: Key = None) -> View:
-        return await inbox.settle_doubt(caller, item_id, body.outcome, notes=body.notes, key=key)
+        return await inbox.settle_doubt(
+            caller, item_id, body.outcome, notes=body.notes, grant_id=body.grant_id, key=key
+        )
 
     @api.post("/bulk")
     async def bulk(caller: Caller, body: BulkIn, key: Key = None) -> BulkResults:

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Generic, TypeVar
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from assent.store.paging import LARGEST_PAGE
 
 T = TypeVar("T")
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        found = moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("there is no such time in UTC") from None
+    if not 1900 <= found.year <= 9000:
+        raise ValueError("the year must be between 1900 and 9000")
+    return found
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+"""A time with its zone, one that every later reckoning can take."""
 
 Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE)]
 Cursor = Annotated[str | None, Query(max_length=1000, description="`next` of the page before")]

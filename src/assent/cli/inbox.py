@@ -26,7 +26,17 @@ def commands() -> typer.Typer:
     deciding.add_to(app)
     for command in (resubmit, cancel, settle, comment, claim, snooze):
         app.command()(placed(command))
+    app.command()(types)
     return app
+
+
+def types(typescript: Annotated[bool, typer.Option("--typescript", help="For TypeScript.")] = False) -> None:
+    """Print the Agent Inbox types for other languages, as JSON Schema."""
+    from assent.dialects import published
+
+    if typescript:
+        return output.say(published.typescript())
+    output.emit(published.json_schema())
 
 
 def list_items(

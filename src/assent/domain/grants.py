@@ -45,6 +45,7 @@ class Grant:
     not_before: datetime
     expires_at: datetime
     task: str | None
+    doubt_id: str | None
     run_id: str | None
     attempt: int | None
     result: Json

@@ -296,7 +296,8 @@ def may_decide(
     if not asked:
         return Refusal("not_allowed", f"the rule {rule.name!r} lets others decide this", rule.name)
     if rule.separate_duties and person.actor == started_by:
-        return Refusal("self_approval", f"the rule {rule.name!r} asks somebody other than who started the run", rule.name)
+        reason = f"the rule {rule.name!r} asks somebody other than who started the run"
+        return Refusal("self_approval", reason, rule.name)
     if rule.separate_duties and person.actor == edited_by:
         return Refusal("self_approval", f"the rule {rule.name!r} asks somebody other than who edited it", rule.name)
     return None

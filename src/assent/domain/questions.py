@@ -173,7 +173,8 @@ def outcome(verdicts: Iterable[Verdict]) -> Outcome:
 
 def summary(question: Question) -> str:
     """One line about it for a list: the agent's own words, or else what it is about."""
-    said = question.description or " ".join(action.args_text for action in question.actions)
+    generated = question.type is ItemType.TOOL and "\n\nTool: " in (question.description or "")
+    said = (not generated and question.description) or " ".join(action.args_text for action in question.actions)
     return headline(said, "", limit=160)
 
 

@@ -29,10 +29,12 @@ def finish(
     if last is not None:
         frames.append(tx, *last)
     answers.settle(tx, run.id, {question["id"] for question in outcome.pending})
+    if gated or outcome.status is not RunStatus.SUCCESS:
+        asking.cut_off(tx, run)
     if outcome.rolled_back:
         checkpoints.remove_of_run(tx, run.thread_id, run.id)
         runs.remove(tx, run.id)
-        waits = _restore(tx, run.thread_id)
+        waits = _restore(tx, run)
     else:
         waits = _record(tx, run.thread_id, outcome, shown=shown)
         if waits or outcome.next or (before and (before.waits or before.next)):
@@ -81,12 +83,27 @@ def _status(outcome: Outcome) -> ThreadStatus:
     return ThreadStatus.INTERRUPTED if outcome.pending or outcome.next else ThreadStatus.IDLE
 
 
-def _restore(tx: Tx, thread_id: str) -> bool:
-    """A rolled-back run leaves no trace: the row still shows the state before it, only the status has to follow.
-    Whether the thread waits for an answer now."""
-    thread = threads.get(tx, thread_id)
+def _restore(tx: Tx, run: Run) -> bool:
+    """A rolled-back run leaves no trace: the row still shows the state before it, and the status and what is asked have
+    to follow. An answer that it carried was never given. Whether the thread waits for an answer now."""
+    thread = threads.get(tx, run.thread_id)
     if thread is None:
         return False
+    answers.settle(tx, run.id, {question["id"] for question in thread.pending})
+    before = next(iter(runs.page(tx, thread.id, status=None, limit=1, offset=0)), None)
+    if run.answers:
+        asking.follow(
+            tx,
+            asking.Waiting(
+                thread.id,
+                thread.pending,
+                graph_id=run.graph_id,
+                assistant_id=run.assistant_id,
+                values=thread.values,
+                run=before,
+                upcoming=() if thread.waits else thread.next or (),
+            ),
+        )
     stopped = thread.waits or bool(thread.next)
-    threads.set_status(tx, thread_id, ThreadStatus.INTERRUPTED if stopped else ThreadStatus.IDLE)
+    threads.set_status(tx, thread.id, ThreadStatus.INTERRUPTED if stopped else ThreadStatus.IDLE)
     return thread.waits

@@ -16,7 +16,7 @@ from assent.domain.threads import Thread
 from assent.errors import AnswerRefused, Forbidden, InvalidAnswer, StaleRevision, ThreadWaits
 from assent.services import deciding
 from assent.services.decision_views import decision_view
-from assent.store import answers, asking, decisions, items
+from assent.store import answers, asking, decisions, grants, items
 from assent.store.answers import Given
 from assent.store.transaction import Tx
 
@@ -116,7 +116,7 @@ def _require_seen(thread: Thread, item: Item) -> None:
 
 def _refuse_decided(tx: Tx, thread: Thread, interrupt_id: str) -> None:
     """Someone has decided it in the inbox, and that is on its way; or the gate asks what only the inbox can answer."""
-    if any(item.doubt_id == interrupt_id for item in items.in_doubt_of_thread(tx, thread.id)):
+    if grants.is_doubt(tx, thread.id, interrupt_id):
         raise AnswerRefused("whether a call was made is said in the inbox", pending=thread.pending)
     before = items.latest_of_interrupt(tx, thread.id, interrupt_id)
     winner = decisions.closing(tx, before.id) if before and asking.is_answered(tx, before) else None

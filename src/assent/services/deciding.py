@@ -16,6 +16,7 @@ from assent.dialects.breakpoint import NAME as BREAKPOINT
 from assent.domain import questions
 from assent.domain.access import Kind, Principal, Role, Scope
 from assent.domain.canonical import Json
+from assent.domain.grants import Grant
 from assent.domain.ids import new_id
 from assent.domain.items import Execution, Item, ItemStatus, Revision, as_asked, edits_in
 from assent.domain.policies import Call, Decider, Effect, judge
@@ -192,7 +193,7 @@ def _take_back(tx: Tx, caller: Principal, item: Item) -> Item:
     """One of several who had to agree thinks again, before enough have."""
     own = next((one for one in decisions.standing(tx, item) if one.actor == caller.actor), None)
     if own is None or not item.status.open:
-        raise Conflict("there is no decision of yours to take back")
+        raise Conflict("there is no decision to take back")
     decisions.dismiss_one(tx, own.id)
     changed = items.change(tx, item, approvals=len(decisions.standing(tx, item)))
     events.append(tx, caller, "item.undone", item.subject, {"decision": own.id})
@@ -211,22 +212,41 @@ def _still_asked(tx: Tx, item: Item) -> bool:
     return any(question["id"] == item.interrupt_id for question in thread.pending)
 
 
-def settle_doubt(tx: Tx, caller: Principal, item_id: str, outcome: str, notes: str | None, *, via: str) -> Item:
+def settle_doubt(
+    tx: Tx, caller: Principal, item_id: str, outcome: str, notes: str | None, *, via: str, grant_id: str | None = None
+) -> Item:
     """A person says what became of a call that was cut off: done, to be run again, or abandoned."""
     item = found(tx, item_id, lock=True)
-    if item.execution is not Execution.IN_DOUBT or item.doubt_id is None:
+    if item.execution is not Execution.IN_DOUBT:
         raise Conflict("nothing about this item is in doubt")
     require_right(tx, caller, case_of(tx, item))
-    for grant in grants.in_doubt(tx, item.id):
+    doubtful = grants.in_doubt(tx, item.id)
+    grant = _doubted(doubtful, grant_id)
+    asked_in = (grant and grant.doubt_id) or (item.doubt_id if len(doubtful) <= 1 else None)
+    if outcome == "run_again" and asked_in is None:
+        raise Conflict("the run that made this call is over: start another one, which will ask again")
+    if grant is not None:
         grants.settle_doubt(tx, grant, None if outcome == "run_again" else {"doubt": outcome, "notes": notes})
-        if outcome == "run_again":
-            lifetime = Terms.from_json(item.policy).execution_ttl
-            grants.renew(tx, grant, lifetime)
-    execution = {"done": Execution.DONE, "run_again": Execution.GRANTED, "abandon": Execution.ABANDONED}[outcome]
-    carrying.deliver(tx, item, item.doubt_id, {"outcome": outcome, "notes": notes})
-    changed = items.change(tx, item, execution=execution)  # the gate still has to know which question that was
-    events.append(tx, caller, "item.doubt_settled", item.subject, {"outcome": outcome, "notes": notes, "via": via})
+    if grant is not None and outcome == "run_again":
+        grants.renew(tx, grant, Terms.from_json(item.policy).execution_ttl)
+    if asked_in is not None:
+        carrying.deliver(tx, item, asked_in, {"outcome": outcome, "notes": notes})
+    settled = {"done": Execution.DONE, "run_again": Execution.GRANTED, "abandon": Execution.ABANDONED}[outcome]
+    changed = items.change(tx, item, execution=Execution.IN_DOUBT if len(doubtful) > 1 else settled)
+    told = {"outcome": outcome, "notes": notes, "via": via, "grant": grant.id if grant else None}
+    events.append(tx, caller, "item.doubt_settled", item.subject, told)
     return changed
+
+
+def _doubted(doubtful: Sequence[Grant], grant_id: str | None) -> Grant | None:
+    """The one that is spoken of. Of several, each has to be named: they may have ended differently."""
+    if not doubtful and grant_id is None:
+        return None
+    chosen = [grant for grant in doubtful if grant_id in (None, grant.id)]
+    if len(chosen) == 1:
+        return chosen[0]
+    named = [{"grant_id": grant.id, "tool": grant.tool, "call_id": grant.call_id} for grant in doubtful]
+    raise InvalidDecision("name one of the calls that are in doubt by its grant_id", grants=named, errors=[])
 
 
 def withdraw(tx: Tx, item: Item, resolution: Resolution, reason: str, *, actor: str) -> Item:

@@ -134,13 +134,17 @@ class Inbox:
         outcome: Doubt,
         *,
         notes: str | None = None,
+        grant_id: str | None = None,
         via: str = "rest",
         key: str | None = None,
     ) -> View:
-        def act(tx: Tx) -> View:
-            return full(tx, caller, deciding.settle_doubt(tx, caller, item_id, outcome, notes, via=via))
+        """Of several calls that are in doubt, `grant_id` names the one that is spoken of."""
 
-        return await self._once(caller, item_id, key, ("in-doubt", item_id, outcome, notes), act)
+        def act(tx: Tx) -> View:
+            settled = deciding.settle_doubt(tx, caller, item_id, outcome, notes, via=via, grant_id=grant_id)
+            return full(tx, caller, settled)
+
+        return await self._once(caller, item_id, key, ("in-doubt", item_id, outcome, notes, grant_id), act)
 
     async def decide_many(
         self,

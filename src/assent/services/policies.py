@@ -100,6 +100,8 @@ def read(document: Json) -> Policy:
     except policies.InvalidPolicy as error:
         found = [{"path": one.path, "message": one.message} for one in error.problems]
         raise InvalidPolicy(str(error), errors=found) from None
+    except RecursionError:
+        raise InvalidPolicy("it is nested too deep", errors=[{"path": "", "message": "is nested too deep"}]) from None
 
 
 def approval_view(row: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from assent.dialects import request as dialect
-from assent.domain import canonical
+from assent.domain import canonical, schemas
 from assent.domain.access import Kind, Principal, Scope
 from assent.domain.canonical import Json
 from assent.domain.items import Item, ItemStatus, Revision
@@ -139,6 +139,9 @@ def _require_actions(actions: Any) -> None:
     if len(set(keys)) != len(keys):
         raise Invalid("actions: every key may be there once")
     for index, one in enumerate(actions):
+        defect = schemas.defect(one["schema"]) if one.get("schema") is not None else None
+        if defect is not None:
+            raise Invalid(f"actions[{index}].schema: {defect}")
         unknown = [verb for verb in one.get("allowed") or () if verb not in map(str, dialect.POSSIBLE)]
         if unknown:
             raise Invalid(f"actions[{index}].allowed: {unknown[0]!r} is not one of {', '.join(dialect.POSSIBLE)}")

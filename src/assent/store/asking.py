@@ -76,6 +76,15 @@ def follow(tx: Tx, waiting: Waiting) -> None:
             close(tx, item, Resolution.SUPERSEDED if asked or waiting.upcoming else Resolution.THREAD_ENDED)
 
 
+def cut_off(tx: Tx, run: Run) -> None:
+    """The run is over, and calls that it had begun were not heard of again: nobody knows whether they were made."""
+    for grant in grants.left_started(tx, run.thread_id, run.id):
+        item = items.lock(tx, grant.item_id)
+        if item is not None and item.execution is not Execution.IN_DOUBT:
+            items.change(tx, item, execution=Execution.IN_DOUBT)
+            events.append(tx, f"run:{run.id}", "grant.in_doubt", item.subject, {"grant": grant.id, "tool": grant.tool})
+
+
 def end(tx: Tx, thread_id: str, resolution: Resolution = Resolution.THREAD_ENDED, actor: str = _SYSTEM) -> None:
     """The thread waits for nothing any more: it moved on by itself, or is gone."""
     for item in items.open_of_thread(tx, thread_id):
@@ -188,6 +197,8 @@ def _raise(tx: Tx, waiting: Waiting, one: Asked) -> None:
     before = items.latest_of_interrupt(tx, waiting.thread_id, one.interrupt_id)
     if before is not None and is_answered(tx, before):
         return
+    if before is not None:
+        grants.revoke_of_item(tx, before.id)  # it is asked again: what was allowed and not used is not any more
     terms = _terms(tx, waiting, one)
     run = waiting.run
     create(
@@ -289,3 +300,4 @@ def _note_doubts(tx: Tx, waiting: Waiting) -> None:
         item = items.lock(tx, str(one["value"].get("item_id")))
         if item is not None and item.thread_id == waiting.thread_id:
             items.change(tx, item, execution=Execution.IN_DOUBT, doubt_id=one["id"])
+            grants.doubt(tx, str(one["value"].get("grant_id")), one["id"])

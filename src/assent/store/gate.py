@@ -116,7 +116,8 @@ def asked(tx: Tx, thread_id: str, call_id: str, interrupt_ids: Collection[str]) 
         if row.doubt_id in interrupt_ids:
             found[row.doubt_id] = Asked(call_id, doubt=True, decided=False)
         if row.interrupt_id in interrupt_ids and isinstance(row.asked, dict) and row.asked.get("gate") == GATE:
-            decided = not ItemStatus(row.status).open and row.resolution != Resolution.SUPERSEDED
+            # a request for a revision that has arrived is an answer as well: no, with the notes
+            decided = row.status != ItemStatus.PENDING and row.resolution != Resolution.SUPERSEDED
             found[row.interrupt_id] = Asked(str(row.asked.get("tool_call_id")), doubt=False, decided=decided)
     return found
 

@@ -36,6 +36,11 @@ _START = _THIS.where(grants.c.status == bindparam("was")).values(
 _END = _THIS.where(grants.c.status == GrantStatus.STARTED).values(
     status=bindparam("new_status"), result=bindparam("new_result"), ended_at=bindparam("now")
 )
+_STARTED_BY_RUN = _ALL.where(
+    grants.c.thread_id == bindparam("thread"), grants.c.run_id == bindparam("run"), grants.c.status == "started"
+)
+_OF_DOUBT = _ALL.where(grants.c.thread_id == bindparam("thread"), grants.c.doubt_id == bindparam("asked_in"))
+_DOUBT = _THIS.values(doubt_id=bindparam("asked_in"))
 _REVOKE = (
     update(grants)
     .where(grants.c.tenant_id == TENANT, grants.c.item_id == bindparam("item"))
@@ -84,6 +89,22 @@ def in_doubt(tx: Tx, item_id: str) -> list[Grant]:
     return [grant for grant in of_item(tx, item_id) if grant.status is GrantStatus.STARTED]
 
 
+def left_started(tx: Tx, thread_id: str, run_id: str) -> list[Grant]:
+    """Calls that this run has begun and that nobody has heard of since. One that only waits for an answer of its own
+    says so in its result."""
+    found = [_grant(row) for row in tx.all(_STARTED_BY_RUN, thread=thread_id, run=run_id)]
+    return [grant for grant in found if grant.result is None]
+
+
+def doubt(tx: Tx, grant_id: str, interrupt_id: str) -> None:
+    """The gate asks in this interrupt how the call has ended."""
+    tx.change(_DOUBT, id=grant_id, asked_in=interrupt_id)
+
+
+def is_doubt(tx: Tx, thread_id: str, interrupt_id: str) -> bool:
+    return tx.first(_OF_DOUBT, thread=thread_id, asked_in=interrupt_id) is not None
+
+
 def settle_doubt(tx: Tx, grant: Grant, result: Json) -> None:
     """A person has said what came of it; None: nothing that counts, another grant takes its place."""
     status = GrantStatus.REVOKED if result is None else GrantStatus.DONE
@@ -124,6 +145,8 @@ def _used(tx: Tx, grant: Grant, call: Call, attempt: Attempt | None) -> Passage:
 def _why_not(grant: Grant, now: datetime) -> str:
     if grant.status is GrantStatus.GRANTED:
         return "the approval has lapsed" if grant.expires_at <= now else "the approval can still be taken back"
+    if grant.status is GrantStatus.STARTED:
+        return "this call was begun before and may have been made already: look before you approve it again"
     return "the approval was taken back" if grant.status is GrantStatus.REVOKED else "the approval was used already"
 
 

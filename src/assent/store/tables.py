@@ -445,6 +445,7 @@ grants = Table(
     Column("not_before", Instant, nullable=False),
     Column("expires_at", Instant, nullable=False),
     Column("task", String),  # the task of the graph that used it: the same one finds what came of it
+    Column("doubt_id", String),  # the interrupt in which the gate asks how the call has ended
     Column("run_id", String),
     Column("attempt", Integer),
     Column("result", Json),

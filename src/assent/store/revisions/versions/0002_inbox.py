@@ -73,6 +73,7 @@ def upgrade() -> None:
         sa.Column("not_before", Instant(), nullable=False),
         sa.Column("expires_at", Instant(), nullable=False),
         sa.Column("task", sa.String(), nullable=True),
+        sa.Column("doubt_id", sa.String(), nullable=True),
         sa.Column("run_id", sa.String(), nullable=True),
         sa.Column("attempt", sa.Integer(), nullable=True),
         sa.Column("result", Json, nullable=True),

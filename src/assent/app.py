@@ -27,6 +27,7 @@ from assent.notify.sender import Carry, Sender
 from assent.notify.targets import Targets
 from assent.ports import Bus, Queue, Store
 from assent.services.access import Access
+from assent.services.assistant import Assistant, LocalPerson
 from assent.services.assistants import Assistants
 from assent.services.audit import Audit
 from assent.services.deadlines import Deadlines
@@ -261,10 +262,22 @@ def local_inbox_app(services: Services, caller: Principal) -> ASGIApp:
     return as_caller
 
 
+def _assistant(store: Store, engine: Engine, graph_id: str) -> Assistant:
+    return Assistant(
+        store,
+        engine.runs,
+        engine.threads,
+        engine.inbox,
+        graph_id,
+        is_loaded=lambda: graph_id in engine.project.graphs,
+    )
+
+
 def create_app(services: Services, engine: Engine, settings: Settings) -> FastAPI:
     from fastapi import FastAPI
     from starlette.middleware.cors import CORSMiddleware
 
+    from assent.api import assistant as talks
     from assent.api import audit, deliveries, health, inbox, keys, policies, sessions, users
     from assent.api.langgraph import assistants, runs, system, threads
     from assent.api.schemas import Problem
@@ -302,10 +315,18 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
         inbox_pages.routes(engine.inbox, services.deliveries, services.store),
     ):
         app.include_router(api)
+    if settings.assistant:
+        app.include_router(talks.routes(_assistant(services.store, engine, settings.assistant)))
     if (custom := engine.project.loaded).app is not None:
         custom_routes.mount(app, custom.app, custom.prefix)
     # The last one added is the first one met.
-    app.add_middleware(Authentication, access=services.access, settings=settings, custom_auth=engine.custom_auth)
+    app.add_middleware(
+        Authentication,
+        access=services.access,
+        settings=settings,
+        custom_auth=engine.custom_auth,
+        local_person=LocalPerson(services.store),
+    )
     app.add_middleware(boundary.BodyLimit, limit=settings.max_body_bytes)
     app.add_middleware(boundary.OpenRequests, limit=settings.max_open_requests)
     app.add_middleware(boundary.LastResort)

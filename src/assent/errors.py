@@ -34,6 +34,7 @@ one CLI line and an exit code); nobody below a surface knows about HTTP response
     │   ├── ClaimedByOther            claimed_by_other      409   (+ `claimed_by`, `until`)
     │   └── AwaitingResubmission      awaiting_resubmission 409   the agent works on a new revision
     ├── TooLarge                      too_large             413
+    ├── AssistantFailed               assistant_failed      502   the assistant's model or a server it needs (+ `id`)
     ├── AuditBroken                   audit_broken          500   the event chain does not verify
     └── Unavailable                   unavailable           503   try again after `retry_after` seconds
         ├── StoreBusy                 store_busy            503
@@ -250,6 +251,13 @@ class TooLarge(AssentError):
 
     code = "too_large"
     status = 413
+
+
+class AssistantFailed(AssentError):
+    """The assistant's model, or a server that it needs, failed."""
+
+    code = "assistant_failed"
+    status = 502
 
 
 class AuditBroken(AssentError):

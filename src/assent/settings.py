@@ -7,6 +7,7 @@ A value comes from, in rising order: its default, `assent.toml`, the environment
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 import tomllib
@@ -32,6 +33,8 @@ _LONGEST = timedelta(days=36_500)
 _FILE_VARIABLE = "ASSENT_SETTINGS"
 
 DEMO_PORT = 8002
+OFFLINE = "offline"
+DEMO_ASSISTANT = "assistant"
 DEMO_PROJECT = Path(__file__).parent / "demo" / "langgraph.json"
 LOOPBACK_ORIGIN = r"https?://(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?"
 
@@ -100,6 +103,7 @@ class Settings(BaseModel):
     mode: Mode = Mode.DEV
     config: Path = Path("langgraph.json")
     policy: Path | None = None
+    assistant: Annotated[str, Field(max_length=200)] | None = None
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 2024
     database: Annotated[str, BeforeValidator(_database)] = "sqlite:///.assent/assent.db"
@@ -151,6 +155,82 @@ class Settings(BaseModel):
         the receiver under development runs here too, and whoever asks for it could call it without us."""
         local = LOOPBACK if self.mode is not Mode.SERVE and self.on_loopback else ()
         return Allowed.named((*self.outbound_allow, *local))
+
+
+def _mcp_address(value: str) -> str:
+    found = urlsplit(value)
+    if found.scheme not in ("http", "https") or not found.hostname:
+        raise ValueError("use http://host:port/mcp or https://host/mcp")
+    return value
+
+
+def _list_or_json(value: Any) -> Any:
+    """`a, b` or `["a", "b"]`."""
+    return _json(value) if isinstance(value, str) and value.lstrip().startswith("[") else _listed(value)
+
+
+def _json(value: Any) -> Any:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg}") from None
+
+
+def _listed(value: Any) -> Any:
+    return _split(value) if isinstance(value, str) else value
+
+
+class AssistantSettings(BaseModel):
+    """What the reference assistant works with. Its variables have names of their own; see docs/assistant.md."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mcp_url: Annotated[str, AfterValidator(_mcp_address)] | None = None
+    mcp_command: str | None = None
+    mcp_headers: Annotated[dict[str, SecretStr], BeforeValidator(_json)] = Field(default_factory=dict)
+    mcp_mode: Literal["auto", "legacy", "2026-07-28"] = "auto"
+    calendar: Path = Path(".assent/calendar.db")
+    tool_mapping: Annotated[dict[str, tuple[str, ...]] | None, BeforeValidator(_json)] = None
+    hitl_tools: Annotated[tuple[str, ...] | None, BeforeValidator(_list_or_json)] = None
+    model: str = OFFLINE
+    router_model: str | None = None
+    executor_model: str | None = None
+    model_url: Annotated[str, AfterValidator(_web_address)] | None = None
+    openai_api_key: SecretStr | None = None
+    google_api_key: SecretStr | None = None
+    langfuse_public_key: SecretStr | None = None
+    langfuse_secret_key: SecretStr | None = None
+    langfuse_host: str | None = None
+    otlp_endpoint: Annotated[str, AfterValidator(_web_address)] | None = None
+
+
+_ASSISTANT_VARIABLES: Mapping[str, tuple[str, ...]] = {
+    **{
+        name: (f"ASSISTANT_{name.upper()}",)
+        for name in ("mcp_url", "mcp_command", "mcp_headers", "mcp_mode", "calendar", "tool_mapping", "hitl_tools")
+    },
+    **{name: (f"ASSISTANT_{name.upper()}",) for name in ("model", "router_model", "executor_model", "model_url")},
+    "openai_api_key": ("OPENAI_API_KEY",),
+    "google_api_key": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    "langfuse_public_key": ("LANGFUSE_PUBLIC_KEY",),
+    "langfuse_secret_key": ("LANGFUSE_SECRET_KEY",),
+    "langfuse_host": ("LANGFUSE_HOST", "LANGFUSE_BASE_URL"),
+    "otlp_endpoint": ("OTEL_EXPORTER_OTLP_ENDPOINT",),
+}
+
+
+def read_assistant_settings(environment: Mapping[str, str] | None = None) -> AssistantSettings:
+    """An empty variable counts as one that is not set: that is how `.env` files leave things out."""
+    environment = os.environ if environment is None else environment
+    found: dict[str, tuple[Any, str]] = {}
+    for name, variables in _ASSISTANT_VARIABLES.items():
+        variable = next((one for one in variables if environment.get(one, "").strip()), None)
+        if variable is not None:
+            found[name] = (environment[variable].strip(), variable)
+    try:
+        return AssistantSettings(**{name: value for name, (value, _) in found.items()})
+    except ValidationError as error:
+        raise ConfigError("; ".join(_complaints(error, found)), hint="see docs/assistant.md") from None
 
 
 def is_loopback(host: str) -> bool:
@@ -261,4 +341,5 @@ def _with_derived_defaults(settings: Settings, found: Mapping[str, tuple[Any, st
     derived: dict[str, Any] = {"database": f"sqlite:///{settings.config.parent / '.assent' / 'assent.db'}"}
     if settings.mode is Mode.DEMO:
         derived = {"database": "sqlite:///.assent/demo.db", "port": DEMO_PORT, "config": DEMO_PROJECT}
+        derived["assistant"] = DEMO_ASSISTANT
     return settings.model_copy(update={name: value for name, value in derived.items() if name not in found})

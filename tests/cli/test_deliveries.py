@@ -24,7 +24,7 @@ async def _made(file: Path, count: int) -> list[str]:
     try:
         ids = [await store.write("default", leave, number) for number in range(1, count + 1)]
         claimed, _ = await store.write(
-            None, deliveries.claim, kinds=[WEBHOOK], busy=(), limit=count, lease=timedelta(minutes=1)
+            None, deliveries.claim, leases={WEBHOOK: timedelta(minutes=1)}, busy=(), limit=count
         )
         for one in claimed:
             await store.write("default", deliveries.settle, one, Failure("no way", final=True), dice=0)

@@ -8,7 +8,21 @@ import sys
 import typer
 from sqlalchemy.exc import DBAPIError
 
-from assent.cli import audit, calendar, config, database, deliveries, inbox, keys, output, policy, serve, users, worker
+from assent.cli import (
+    audit,
+    calendar,
+    chat,
+    config,
+    database,
+    deliveries,
+    inbox,
+    keys,
+    output,
+    policy,
+    serve,
+    users,
+    worker,
+)
 from assent.errors import AssentError, ConfigError
 from assent.store import faults
 
@@ -24,6 +38,7 @@ def application() -> typer.Typer:
     serve.add_to(app)
     worker.add_to(app)
     calendar.add_to(app)
+    chat.add_to(app)
     config.add_to(app)
     app.add_typer(inbox.commands(), name="inbox", help="What waits for people, and deciding it.")
     app.add_typer(policy.commands(), name="policy", help="Which calls need whom, run freely, or never run.")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from contextlib import AsyncExitStack
 from itertools import count
+from typing import Any
 
 import typer
 
@@ -67,7 +69,9 @@ async def _serve(found: Settings, graphs: LoadedGraphs) -> None:
         listener = server.bind(found)  # before the welcome, whose keys are shown once and would be lost
         welcome = Welcome(None) if found.mode is Mode.SERVE else await services.onboarding.welcome()
         if found.mode is Mode.DEMO:
-            await examples.prepare(engine.threads, engine.runs)
+            await examples.prepare(
+                engine.threads, engine.runs, engine.inbox, graphs=graphs.graphs, assistant=found.assistant
+            )
         tidying = asyncio.create_task(_tidy(services, engine))
         _announce(found, graphs, listener.getsockname()[1], welcome)
         app = create_app(services, engine, found)
@@ -104,7 +108,23 @@ def _announce(found: Settings, graphs: LoadedGraphs, port: int, welcome: Welcome
     lines["sign in"] = f"{url}/login#{welcome.login_token}" if welcome.login_token else "assent users login-link NAME"
     if welcome.agent_key:
         lines |= {"agent key": welcome.agent_key, "reviewer key": f"{welcome.reviewer_key}  (both shown this once)"}
+    if found.mode is Mode.DEMO:
+        lines |= _to_try(found, graphs, url)
     output.say(f"\nAssent {found.mode}\n" + "\n".join(f"  {name:<13}{value}" for name, value in lines.items()) + "\n")
+
+
+def _to_try(found: Settings, graphs: LoadedGraphs, url: str) -> dict[str, str]:
+    """How to make more to decide: by talking to the assistant, or, where that is not there, by a run."""
+    if found.assistant and found.assistant in graphs.graphs:
+        body = {"thread_id": "mine", "user_request": examples.WISH}
+        return {"try": _curl(f"{url}/run", body), "talk": f"assent chat --url {url} --thread {examples.TALK}"}
+    if examples.DRAFTS in graphs.graphs:
+        return {"try": _curl(f"{url}/runs", {"assistant_id": examples.DRAFTS, "input": {"to": "you@example.com"}})}
+    return {}
+
+
+def _curl(url: str, body: dict[str, Any]) -> str:
+    return f"curl {url} -H 'content-type: application/json' -d '{json.dumps(body)}'"
 
 
 def served(found: Settings, graphs: LoadedGraphs) -> str:

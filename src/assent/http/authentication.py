@@ -1,13 +1,15 @@
 """Settles who is calling before any route runs. Everything is refused unless a path is named as public below.
 
 Order: an API key of ours (`x-api-key` or bearer), the session cookie, then, in `dev` and `demo` only, the keyless
-caller on loopback, who is the principal `local-agent` and can never decide. A project with an auth file has no keyless
+caller on loopback, who is the principal `local-agent` and can never decide; only in `demo`, only where they talk to the
+assistant, and never from a browser, they are the person at this machine. A project with an auth file has no keyless
 callers: whoever comes without a credential of ours is sent to its handler. `x-auth-scheme: langsmith` opens nothing.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
@@ -27,11 +29,18 @@ from assent.settings import Mode, Settings
 if TYPE_CHECKING:
     from assent.services.custom_auth import CustomAuth
 
-_PUBLIC = re.compile(r"/(ok|info|login|logout|static/.*|api/session|docs|openapi\.json|favicon\.ico)?")
+_PUBLIC = re.compile(r"/(ok|info|health-check|login|logout|static/.*|api/session|docs|openapi\.json|favicon\.ico)?")
 """Paths that answer without a credential. They tell nothing that belongs to a tenant."""
 
 _PAGES = re.compile(r"/inbox(/.*)?")
 """Paths for people: without a session they lead to the sign-in page, also where a program would need no key."""
+
+
+_TALKS = frozenset({"/run", "/resume"})
+"""Where one talks to the assistant: in the demo whoever is at this machine needs no key for that."""
+
+_BROWSERS = ("origin", "sec-fetch-site")
+"""Headers that browsers add by themselves. A page must not speak in the name of who happens to look at it."""
 
 
 def session_cookie(connection: HTTPConnection) -> str:
@@ -45,8 +54,16 @@ def is_public(path: str) -> bool:
 
 
 class Authentication:
-    def __init__(self, app: ASGIApp, access: Access, settings: Settings, custom_auth: CustomAuth | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        access: Access,
+        settings: Settings,
+        custom_auth: CustomAuth | None = None,
+        local_person: Callable[[], Awaitable[Principal | None]] | None = None,
+    ) -> None:
         self.app = app
+        self._local_person = local_person
         self._access = access
         self._settings = settings
         self._custom_auth = custom_auth
@@ -80,8 +97,16 @@ class Authentication:
             require_same_origin(connection)
             return await self._access.by_session(session)
         if self._keyless_allowed(connection):
-            return local_agent()
+            return await self._keyless(connection)
         raise Unauthenticated()
+
+    async def _keyless(self, connection: HTTPConnection) -> Principal:
+        if self._settings.mode is not Mode.DEMO or connection.scope["path"] not in _TALKS:
+            return local_agent()
+        if any(name in connection.headers for name in _BROWSERS):
+            raise Unauthenticated("a page in a browser needs a key here")
+        person = await self._local_person() if self._local_person else None
+        return person or local_agent()
 
     def _keyless_allowed(self, connection: HTTPConnection) -> bool:
         """Loopback in every respect: the setting, the peer, the Host it asked for, the page it comes from."""

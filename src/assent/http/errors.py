@@ -1,8 +1,8 @@
 """The REST surface's one error translator.
 
 Under `/api` errors are problem+json with our stable `code`; LangGraph's own routes answer `{"detail": "…"}` with the
-same facts beside it, as their clients expect. Whatever was not raised on purpose becomes a 500 that tells an id and
-no internals; the log line with that id has the traceback.
+same facts beside it, as their clients expect, and the assistant's `{"status": "error", "message": "…"}`. Whatever was
+not raised on purpose becomes a 500 that tells an id and no internals; the log line with that id has the traceback.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from assent import logs
 from assent.errors import AssentError, Invalid, MethodNotAllowed, NotFound, Unavailable
 
 log = logging.getLogger(__name__)
+
+ASSISTANT = frozenset({"/run", "/resume", "/health-check"})
+"""The routes of the reference assistant."""
 
 
 def install(app: FastAPI) -> None:
@@ -90,6 +93,8 @@ def _json(
             "detail": message,
         }
         return JSONResponse(body | shared, status, headers, media_type="application/problem+json")
+    if path in ASSISTANT:
+        return JSONResponse({"status": "error", "message": message} | shared, status, headers)
     return JSONResponse({"detail": message} | shared, status, headers)
 
 

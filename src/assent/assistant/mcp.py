@@ -1,0 +1,295 @@
+"""The assistant's MCP client, for both eras of the protocol.
+
+A server that wants something of the person ends the call with a question: since 2026-07-28 as `input_required`, before
+as error −32042 or over the open connection, which is then dropped. Nothing is kept open while a person thinks. The call
+is made again from its first round with what they said, and takes each answer by the question's key: what comes first
+the second time may be another question. Either side may be restarted meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shlex
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from assent.assistant.tools import Tool
+from assent.domain import canonical
+from assent.domain.canonical import Json
+from assent.errors import ConfigError, Unavailable
+
+if TYPE_CHECKING:
+    from fastmcp import Client
+    from mcp_types import CallToolResult, ElicitResult
+
+log = logging.getLogger(__name__)
+
+CONNECT_SECONDS = 15
+CALL_SECONDS = 300
+_MOST_ROUNDS = 10
+_URL_REQUIRED = -32042
+_LOST = (-32000, -32001)
+"""How the client itself says that the connection closed, or that no answer came."""
+
+Target = Callable[[], Any]
+"""Makes what FastMCP's client connects to, anew for each connection: a transport, or a server in this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a call came to: a tool's result or its error, as the model is to read it."""
+
+    text: str
+    failed: bool = False
+    structured: Json = None
+
+
+class Asked(Exception):
+    """The server wants something of the person first. `value` is a pause of ours (docs/dialects.md)."""
+
+    def __init__(self, key: str, value: dict[str, Any]) -> None:
+        super().__init__(key)
+        self.key = key
+        self.value = value
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One call on its way over a connection on which the server may ask."""
+
+    answers: Mapping[str, Json]
+    given: set[str] = field(default_factory=set)
+    asked: asyncio.Future[Asked] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    def answer(self, key: str) -> Json:
+        """What the person said to this question; None where it has not been put to them, or is put again."""
+        if key in self.given or key not in self.answers:
+            return None
+        self.given.add(key)
+        return self.answers[key]
+
+
+class McpClient:
+    def __init__(self, target: Target, *, name: str, mode: str = "auto") -> None:
+        """`name` is what messages call the server. Nothing is opened before the first use."""
+        self._target = target
+        self._name = name
+        self._mode = mode
+        self._client: Client[Any] | None = None
+        self._attempt: _Attempt | None = None
+        self._lock = asyncio.Lock()
+        self._tools: list[Tool] | None = None
+
+    async def tools(self) -> list[Tool]:
+        """Listed once, when they are first needed."""
+        if self._tools is None:
+            client = await self.connect()
+            try:
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    found = await client.list_tools()
+            except Exception as error:  # the transports raise whatever they like
+                raise await self._lost(error) from error
+            self._tools = [_tool(one) for one in found]
+        return self._tools
+
+    async def connect(self) -> Client[Any]:
+        """The open connection. Calls of one connection are made one after another."""
+        if self._client is not None and self._client.is_connected():
+            return self._client
+        await self.close()
+        try:
+            target = await asyncio.to_thread(self._target)  # imports FastMCP, which takes its time
+            client = self._made(target)
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await client.__aenter__()  # type: ignore[no-untyped-call]
+        except ConfigError:
+            raise
+        except Exception as error:  # the transports raise whatever they like
+            raise _unreachable(self._name, error) from error
+        self._client = client
+        return client
+
+    async def call(self, name: str, args: Mapping[str, Json], answers: Mapping[str, Json]) -> Result:
+        """Makes a call, with what the person has said to its questions so far. Raises `Asked` for the next one."""
+        async with self._lock:
+            client = await self.connect()
+            self._attempt = _Attempt(answers)
+            try:
+                return await self._called(client, name, dict(args), self._attempt)
+            finally:
+                self._attempt = None
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            with suppress(Exception):  # it is gone either way
+                await client.close()  # type: ignore[no-untyped-call]
+
+    def _made(self, target: Any) -> Client[Any]:
+        from fastmcp import Client
+
+        return Client(target, mode=self._mode, elicitation_handler=self._heard, timeout=CALL_SECONDS)
+
+    async def _called(self, client: Client[Any], name: str, args: dict[str, Json], attempt: _Attempt) -> Result:
+        from mcp.shared.exceptions import MCPError
+
+        making = asyncio.ensure_future(self._rounds(client, name, args, attempt))
+        try:
+            first: set[asyncio.Future[Any]] = {making, attempt.asked}
+            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            if attempt.asked.done() and not making.done():
+                await self._dropped(making)
+                raise attempt.asked.result()
+            return _result(await making)
+        except MCPError as error:
+            if error.error.code in _LOST:
+                raise await self._lost(error) from error
+            return _refused(error, attempt)
+        except (Asked, asyncio.CancelledError):
+            making.cancel()
+            raise
+        except Exception as error:  # the transports raise whatever they like
+            raise await self._lost(error) from error
+
+    async def _rounds(self, client: Client[Any], name: str, args: dict[str, Json], attempt: _Attempt) -> CallToolResult:
+        """Answers what the server asks by ending the call, round after round, as long as the answers are known."""
+        from mcp_types import InputRequiredResult
+
+        said: dict[str, Any] = {}
+        state: str | None = None
+        for _ in range(_MOST_ROUNDS):
+            result = await client._await_with_session_monitoring(
+                client.session.call_tool(
+                    name, args, input_responses=said or None, request_state=state, allow_input_required=True
+                )
+            )
+            if not isinstance(result, InputRequiredResult):
+                return result
+            said, state = _said(result.input_requests or {}, attempt), result.request_state
+        raise RuntimeError(f"{name} asked more than {_MOST_ROUNDS} times")
+
+    async def _heard(self, message: str, kind: Any, params: Any, context: Any) -> ElicitResult:
+        """A question over the open connection, as before 2026-07-28. It has no key, so it is known by what it asks."""
+        from mcp_types import ElicitResult
+
+        attempt = self._attempt
+        if attempt is None or attempt.asked.done():
+            return ElicitResult(action="cancel")
+        value = _value(params)
+        key = canonical.digest({name: part for name, part in value.items() if name in ("message", "schema")})[:16]
+        known = attempt.answer(key)
+        if known is not None:
+            return _elicited(known)
+        attempt.asked.set_result(Asked(key, value))
+        await asyncio.Event().wait()  # until the connection is dropped: any answer would let the call go on
+        raise AssertionError
+
+    async def _dropped(self, making: asyncio.Future[Any]) -> None:
+        making.cancel()
+        with suppress(Exception, asyncio.CancelledError):  # whatever it says now, it was cut off
+            await making
+        await self.close()
+
+    async def _lost(self, error: Exception) -> Unavailable:
+        await self.close()
+        return _unreachable(self._name, error)
+
+
+def server_at(url: str, headers: Mapping[str, str]) -> Target:
+    def target() -> Any:
+        from fastmcp.client.transports import StreamableHttpTransport
+
+        return StreamableHttpTransport(url, headers=dict(headers))
+
+    return target
+
+
+def server_of(command: str) -> Target:
+    """A server that is started by this process and speaks over its standard streams."""
+    parts = shlex.split(command)
+    if not parts:
+        raise ConfigError("ASSISTANT_MCP_COMMAND is empty")
+
+    def target() -> Any:
+        from fastmcp.client.transports import StdioTransport
+
+        return StdioTransport(parts[0], parts[1:], keep_alive=False)
+
+    return target
+
+
+def _tool(found: Any) -> Tool:
+    meta = found.meta or {}
+    tags = (meta.get("fastmcp") or meta.get("_fastmcp") or {}).get("tags") or ()
+    hints = found.annotations
+    return Tool(
+        name=found.name,
+        description=found.description or "",
+        schema=found.input_schema,
+        tags=tuple(map(str, tags)),
+        reads_only=bool(hints and hints.read_only_hint and not hints.destructive_hint),
+    )
+
+
+def _said(requests: Mapping[str, Any], attempt: _Attempt) -> dict[str, Any]:
+    """The answers to a round, by its keys; raises the first question that has none."""
+    from mcp_types import ElicitRequest
+
+    said = {}
+    for key, request in requests.items():
+        if not isinstance(request, ElicitRequest):
+            raise RuntimeError(f"the server asks for {request.method}, which this client does not do")
+        known = attempt.answer(key)
+        if known is None:
+            raise Asked(key, _value(request.params))
+        said[key] = _elicited(known)
+    if not said:
+        raise RuntimeError("the server asks to be called again without asking anything")
+    return said
+
+
+def _refused(error: Any, attempt: _Attempt) -> Result:
+    """A protocol error is a result for the model, too; a login that is missing is a question."""
+    if error.error.code != _URL_REQUIRED:
+        return Result(f"Error {error.error.code}: {error.error.message}", failed=True)
+    data = error.error.data if isinstance(error.error.data, dict) else {}
+    wanted = next((one for one in data.get("elicitations") or () if isinstance(one, dict) and one.get("url")), None)
+    if wanted is None:
+        return Result(f"Error {error.error.code}: {error.error.message}", failed=True)
+    answer = attempt.answers.get("url")
+    if isinstance(answer, dict) and answer.get("action") != "accept":
+        return Result(f"{error.error.message}: the person said {answer.get('action')}", failed=True)
+    message = str(wanted.get("message") or error.error.message)
+    raise Asked("url", _link(str(wanted["url"]), message, wanted.get("elicitationId")))
+
+
+def _value(params: Any) -> dict[str, Any]:
+    """The question as a pause of ours."""
+    url = getattr(params, "url", None)
+    if url is not None:
+        return _link(str(url), params.message, getattr(params, "elicitation_id", None))
+    return {"kind": "form_elicitation", "message": params.message, "schema": dict(params.requested_schema)}
+
+
+def _link(url: str, message: str, elicitation_id: Any) -> dict[str, Any]:
+    value = {"kind": "oauth_url", "url": url, "message": message}
+    return {**value, "elicitation_id": str(elicitation_id)} if elicitation_id else value
+
+
+def _elicited(answer: Json) -> ElicitResult:
+    from mcp_types import ElicitResult
+
+    return ElicitResult.model_validate({"action": answer["action"], "content": answer.get("content")})
+
+
+def _result(result: Any) -> Result:
+    parts = [one.text if one.type == "text" else f"[{one.type}]" for one in result.content]
+    return Result("\n".join(parts), failed=bool(result.is_error), structured=result.structured_content)
+
+
+def _unreachable(name: str, error: BaseException) -> Unavailable:
+    log.warning("the MCP server %s failed", name, exc_info=error)
+    return Unavailable(f"the MCP server {name} cannot be reached", hint="check ASSISTANT_MCP_URL, and that it runs")

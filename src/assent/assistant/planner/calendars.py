@@ -1,0 +1,75 @@
+"""What calendar tools tell, and which of their events a person means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, tzinfo
+from typing import Any
+
+from assent.assistant.planner.goals import Event, Reference
+
+
+def events(data: Any, zone: tzinfo | None) -> list[Event]:
+    """The events in a result, in the planner's zone. What is not an event is left out."""
+    listed = data.get("events", data.get("items")) if isinstance(data, Mapping) else data
+    found = (event(entry, zone) for entry in listed) if isinstance(listed, list) else iter(())
+    return [one for one in found if one]
+
+
+def event(data: Any, zone: tzinfo | None) -> Event | None:
+    """The event in a result, directly or under `event_details`."""
+    if not isinstance(data, Mapping):
+        return None
+    inner = data.get("event_details", data.get("event"))
+    start = _moment(data.get("start"), zone)
+    if start is None:
+        return event(inner, zone)
+    return Event(
+        event_id=str(data.get("event_id") or data.get("id") or ""),
+        name=str(data.get("name") or data.get("title") or data.get("summary") or "Event"),
+        start=start,
+        end=_moment(data.get("end"), zone),
+        location=str(data["location"]) if data.get("location") else None,
+    )
+
+
+def calendars(data: Any) -> dict[str, str]:
+    """Names and ids."""
+    listed = data.get("calendars") if isinstance(data, Mapping) else data
+    entries = [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+    named = [(entry.get("name"), entry.get("calendar_id") or entry.get("id")) for entry in entries]
+    return {str(name): str(key) for name, key in named if name and key}
+
+
+def meant(reference: Reference, known: Sequence[Event], now: datetime) -> list[Event]:
+    """Events that the words fit and that are not over. The more said, the fewer."""
+    ahead = [one for one in known if (one.end or one.start) > now]
+    fitting = [one for one in ahead if _at(reference, one) and _named(reference, one)]
+    exact = [one for one in fitting if one.name.casefold() == reference.text.casefold()]
+    if reference.words or len(fitting) < 2:
+        return exact or fitting
+    text = reference.text.casefold().split()
+    spoken = [one for one in fitting if any(word in text for word in one.name.casefold().split())]
+    return spoken or fitting
+
+
+def _at(reference: Reference, one: Event) -> bool:
+    when, clock = reference.when, one.start.time()
+    if when.day and one.start.date() != when.day:
+        return False
+    if when.dial:
+        return (clock.hour % 12 or 12, clock.minute) == when.dial
+    return when.clock is None or (clock.hour, clock.minute) == (when.clock.hour, when.clock.minute)
+
+
+def _named(reference: Reference, one: Event) -> bool:
+    name = one.name.casefold()
+    return all(word.casefold() in name for word in reference.words)
+
+
+def _moment(value: Any, zone: tzinfo | None) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return found.astimezone(zone) if found and found.tzinfo else found and found.replace(tzinfo=zone)
+    except (ValueError, OverflowError):
+        return None

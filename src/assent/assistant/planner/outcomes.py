@@ -1,0 +1,155 @@
+"""What an answer or a result changes about a goal: it is done, it is known better, or it is proposed anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from assent.assistant.planner import answers, calendars, changes, creates, dates, lookups, phrases, requests
+from assent.assistant.planner.corrections import Correction, correction
+from assent.assistant.planner.goals import (
+    Booking,
+    Calendars,
+    Change,
+    Create,
+    Directions,
+    Goal,
+    Listing,
+    Places,
+    Unclear,
+)
+from assent.assistant.planner.results import Kind, Result
+from assent.assistant.planner.steps import event_of, window_of
+from assent.assistant.planner.tools import Role
+from assent.assistant.planner.tracks import Track, opened
+
+PATIENCE = 5
+"""So often a goal is asked about; then the planner gives up, and says so."""
+
+_WRONG_PLACE = re.compile(r"(?:^|\s)(?P<field>near|origin|destination):\s+(?P<why>.+)", re.DOTALL)
+
+
+def heard(track: Track, answer: str, now: datetime) -> list[Track]:
+    """After an answer to the question that was due. What was not understood before may become several goals."""
+    goal = track.goal
+    asked = track.asked + 1
+    if requests.gives_up(answer):
+        return [track.closed(f"All right, I left {answers.label(goal)} alone.")]
+    if asked >= PATIENCE or len(answer) > requests.LONGEST:
+        return [track.closed(f"I still do not understand, so I did nothing about {answers.label(goal)}.")]
+    if isinstance(goal, Unclear):
+        return [replace(opened(made), asked=asked) for made in requests.understand(answer, now)]
+    return [replace(track, goal=_answered(track, answer, now), asked=asked)]
+
+
+def learned(track: Track, role: Role, fields: Mapping[str, Any], result: Result, now: datetime, others: bool) -> Track:
+    """After the result of a call. `others` is whether other calls of the same message were carried out."""
+    if result.kind is Kind.DEFERRED:
+        return track
+    prepared = _prepared(track, role, result, now)
+    if prepared:
+        return prepared
+    if result.kind is Kind.REJECTED or _objects(role, result, now):
+        return _rejected(track, fields, replace(result, kind=Kind.REJECTED), now, others)
+    return _which_place(track, result) or track.closed(answers.outcome(track.goal, fields, result, now))
+
+
+def _which_place(track: Track, result: Result) -> Track | None:
+    """Asks again for the place that the map found wrong, if it says which one that is."""
+    goal, wrong = track.goal, _WRONG_PLACE.search(result.text)
+    if result.kind is not Kind.FAILED or not isinstance(goal, (Places, Directions)) or wrong is None:
+        return None
+    doubt = f"{wrong['why'].strip(' .')[:300]}. Which place do you mean?"
+    if isinstance(goal, Places):
+        return replace(track, goal=replace(goal, doubt=doubt)) if wrong["field"] == "near" else None
+    kept = replace(goal, origin=None) if wrong["field"] == "origin" else replace(goal, destination=None)
+    return replace(track, goal=replace(kept, doubt=doubt)) if wrong["field"] != "near" else None
+
+
+def _prepared(track: Track, role: Role, result: Result, now: datetime) -> Track | None:
+    """With what a preparing call found, or None if this was not one."""
+    if result.kind is not Kind.DONE or (isinstance(track.goal, (Listing, Calendars)) and role is not Role.CALENDARS):
+        return None
+    if role is Role.CALENDARS and not isinstance(track.goal, Calendars):
+        return replace(track, calendars=calendars.calendars(result.data))
+    if role is Role.EVENTS and isinstance(track.goal, Change):
+        found = tuple(calendars.events(result.data, now.tzinfo))
+        return replace(track, events=found, window=window_of(track.goal, now))
+    return None
+
+
+def _answered(track: Track, answer: str, now: datetime) -> Goal:
+    goal = track.goal
+    if isinstance(goal, (Create, Change, Listing)) and goal.calendar and not goal.calendar_id:
+        return replace(goal, calendar=_calendar_said(track, answer))
+    if isinstance(goal, Create):
+        return creates.answered(goal, answer, now)
+    if isinstance(goal, Change):
+        return changes.answered(goal, answer, now, asked_which=event_of(track, goal, now) is None)
+    if isinstance(goal, Booking):
+        said = creates.answered(Create(goal.name, goal.when), answer, now)
+        return replace(goal, when=said.when)
+    if isinstance(goal, Directions):
+        return lookups.directions(answer, goal)
+    if isinstance(goal, Places) and goal.doubt:
+        return replace(goal, near=lookups.place(answer), doubt=None)
+    if isinstance(goal, Places):
+        return replace(goal, query=(phrases.name_of(answer) or "").lower() or None)
+    return goal
+
+
+def _calendar_said(track: Track, answer: str) -> str:
+    lowered = answer.casefold()
+    return next((name for name in track.calendars or {} if name.casefold() in lowered), phrases.clean(answer)[:100])
+
+
+def _objects(role: Role, result: Result, now: datetime) -> bool:
+    """A person's words in place of a result: a write tells an event, and not that something should be different."""
+    if role not in (Role.CREATE, Role.UPDATE, Role.ROOM) or result.data is not None or result.kind is not Kind.DONE:
+        return False
+    return correction(result.text, now).wanted
+
+
+def _rejected(track: Track, fields: Mapping[str, Any], result: Result, now: datetime, others: bool) -> Track:
+    """A new proposal if the person said what to do instead; a question if they only said that something is wrong."""
+    wish = correction(result.text, now)
+    before = _proposed(track, fields, now)
+    if before is None or not wish.wanted or (others and not wish.says_what):
+        return track.closed(answers.outcome(track.goal, fields, result, now))
+    if not wish.says_what:
+        return replace(track, goal=_reopened(before, result.text))
+    after = _corrected(before, wish)
+    if after == before:
+        return track.closed(answers.outcome(track.goal, fields, result, now))
+    return replace(track, goal=after, asked=0)
+
+
+def _proposed(track: Track, fields: Mapping[str, Any], now: datetime) -> Create | Change | Booking | None:
+    """The goal as it was proposed: from the arguments, so that it does not matter how long ago."""
+    goal = track.goal
+    event = calendars.event({**fields, "name": fields.get("name") or "Event"}, now.tzinfo)
+    when = dates.moment_of(event.start) if event else dates.When()
+    when = when.joined(dates.When(minutes=fields.get("duration_minutes")))
+    if isinstance(goal, Create):
+        return replace(goal, name=fields.get("name"), when=when, place=fields.get("location"))
+    if isinstance(goal, Booking):
+        return replace(goal, when=when)
+    known = event_of(track, goal, now) if isinstance(goal, Change) else None
+    return changes.corrected(goal, known, when) if isinstance(goal, Change) and known else None
+
+
+def _corrected(goal: Create | Change | Booking, wish: Correction) -> Create | Change | Booking:
+    when = goal.when.joined(wish.when)
+    if isinstance(goal, Booking):
+        return replace(goal, when=when, name=wish.name or goal.name)
+    return replace(goal, when=when, name=wish.name or goal.name, place=wish.place or goal.place)
+
+
+def _reopened(goal: Create | Change | Booking, feedback: str) -> Create | Change | Booking:
+    question = f"It was rejected: “{feedback[:200]}”. What should it be instead?"
+    if isinstance(goal, Change):
+        return replace(goal, doubt=question)
+    return replace(goal, when=replace(goal.when, clock_doubt=question))

@@ -1,0 +1,149 @@
+"""What is due next for a goal that is open: the question to ask, or the call to make."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timedelta
+
+from assent.assistant.planner import answers, calendars, dates, phrases
+from assent.assistant.planner.goals import (
+    Booking,
+    Calendars,
+    Change,
+    Create,
+    Directions,
+    Event,
+    Goal,
+    Listing,
+    Places,
+    Unclear,
+)
+from assent.assistant.planner.tools import Role
+from assent.assistant.planner.tracks import Ask, Track, Use
+
+AHEAD = 14
+"""How many days ahead an event without a day is looked for."""
+
+
+def step(track: Track, now: datetime) -> Ask | Use:
+    """What is due next for an open goal."""
+    goal = track.goal
+    if isinstance(goal, (Create, Change, Listing)) and goal.calendar and not goal.calendar_id:
+        return _find_calendar(track, goal.calendar)
+    if isinstance(goal, Create):
+        return _create(goal, now)
+    if isinstance(goal, Change):
+        return _change(track, goal, now)
+    if isinstance(goal, Listing):
+        return _list(goal.day, goal.days, goal.calendar_id, now)
+    if isinstance(goal, Booking):
+        return _book(goal, now)
+    return _look(goal)
+
+
+def _find_calendar(track: Track, name: str) -> Ask | Use:
+    if track.calendars is None:
+        return Use(Role.CALENDARS, {}, prepares=True)
+    return Ask(f"There is no calendar “{name}”. Which one do you mean: {', '.join(track.calendars)}?")
+
+
+def _create(goal: Create, now: datetime) -> Ask | Use:
+    start, question = dates.start_of(goal.when, now)
+    minutes, length_question = dates.minutes_of(goal.when, start) if start else (None, goal.when.length_doubt)
+    if not goal.name and not goal.when.timed and not goal.when.dated:
+        return Ask("What should I schedule, and when? For example: “Meeting tomorrow at 3pm”.")
+    asked = [] if goal.name else ["What should the event be called?"]
+    asked += [f"{answers.label(goal)}: {question}" if goal.name else question] if question else []
+    asked += [length_question] if length_question else []
+    if asked or start is None:
+        return Ask(" ".join(asked))
+    fields = {"start": start.isoformat(), "name": goal.name, "calendar_id": goal.calendar_id}
+    return Use(Role.CREATE, fields | {"duration_minutes": minutes, "location": goal.place, "description": goal.notes})
+
+
+def _book(goal: Booking, now: datetime) -> Ask | Use:
+    start, question = dates.start_of(goal.when, now)
+    minutes, length_question = dates.minutes_of(goal.when, start) if start else (None, goal.when.length_doubt)
+    if start is None or question or length_question:
+        return Ask(f"The room: {question or length_question}")
+    fields = {"start": start.isoformat(), "name": goal.name, "duration_minutes": minutes, "people": goal.people}
+    return Use(Role.ROOM, fields)
+
+
+def _change(track: Track, goal: Change, now: datetime) -> Ask | Use:
+    event = event_of(track, goal, now)
+    if event is None and goal.event.doubt:
+        return Ask(f"“{goal.event.text}”: {goal.event.doubt}")
+    if event is None and track.window != window_of(goal, now):
+        return _list(*window_of(goal, now), goal.calendar_id, now, prepares=True)
+    if event is None:
+        return Ask(_which(track, goal, now))
+    if goal.doubt or not goal.says_what:
+        return Ask(f"“{event.name}”: {goal.doubt or 'What should change?'}")
+    start, question = _new_start(goal, event, now)
+    minutes, length_question = _new_minutes(goal, event, start or event.start)
+    if question or length_question:
+        return Ask(f"“{event.name}”: {question or length_question}")
+    fields = {"calendar_id": goal.calendar_id or "primary", "event_id": event.event_id}
+    moved = {"start": start.isoformat() if start else None, "duration_minutes": minutes}
+    return Use(Role.UPDATE, fields | moved | {"name": goal.name, "location": goal.place})
+
+
+def event_of(track: Track, goal: Change, now: datetime) -> Event | None:
+    if goal.event.doubt and not goal.known:
+        return None
+    found = [goal.known] if goal.known else calendars.meant(goal.event, track.events, now)
+    return found[0] if len(found) == 1 else None
+
+
+def _which(track: Track, goal: Change, now: datetime) -> str:
+    found = calendars.meant(goal.event, track.events, now)
+    if found:
+        return f"Which one do you mean: {' / '.join(answers.told(event, now) for event in found[:8])}?"
+    day, days = window_of(goal, now)
+    where = dates.on_day(day, now) if days == 1 else f"in the next {days} days"
+    return f"I find no event for “{goal.event.text}” {where}. Which event do you mean, and on which day?"
+
+
+def _new_start(goal: Change, event: Event, now: datetime) -> tuple[datetime | None, str | None]:
+    """Where it moves to: the day or the time that is not said stays as it is."""
+    if goal.shift:
+        when = dates.moment_of(event.start + timedelta(minutes=goal.shift))
+    elif goal.when.timed or goal.when.dated:
+        when = dates.moment_of(event.start).joined(goal.when)
+    else:
+        return None, None
+    return dates.start_of(when, now)
+
+
+def _new_minutes(goal: Change, event: Event, start: datetime) -> tuple[int | None, str | None]:
+    if not goal.stretch:
+        return dates.minutes_of(goal.when, start)
+    length = ((event.end or event.start) - event.start) // timedelta(minutes=1) + goal.stretch
+    return (length, None) if length > 0 else (None, "Nothing would be left of it. How long should it be?")
+
+
+def window_of(goal: Change, now: datetime) -> tuple[date, int]:
+    return (goal.event.when.day, 1) if goal.event.when.day else (now.date(), AHEAD)
+
+
+def _list(day: date, days: int, calendar_id: str | None, now: datetime, *, prepares: bool = False) -> Use:
+    start = datetime.combine(day, time(0), now.tzinfo)
+    fields = {"start_time": start.isoformat(), "calendar_id": calendar_id or "primary", "duration_days": days}
+    return Use(Role.EVENTS, fields, prepares=prepares)
+
+
+def _look(goal: Goal) -> Ask | Use:
+    if isinstance(goal, Calendars):
+        return Use(Role.CALENDARS, {})
+    if isinstance(goal, (Places, Directions)) and goal.doubt:
+        return Ask(goal.doubt)
+    if isinstance(goal, Places):
+        if not goal.query:
+            return Ask("What kind of place are you looking for?")
+        near = phrases.without_accents(goal.near) if goal.near else None
+        return Use(Role.PLACES, {"query": phrases.without_accents(goal.query), "near": near})
+    if isinstance(goal, Directions):
+        if not goal.origin or not goal.destination:
+            return Ask("From where?" if goal.destination else "From where to where?")
+        return Use(Role.DIRECTIONS, {"origin": goal.origin, "destination": goal.destination, "mode": goal.mode})
+    return Ask(goal.question if isinstance(goal, Unclear) else "What should I do?")

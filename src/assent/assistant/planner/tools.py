@@ -1,0 +1,164 @@
+"""The tools that were bound, by what they are for. Their names and fields are a server's own choice, so a tool is found
+by an explicit mapping, by its name, or by its schema and description; and its fields by the usual names for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Role(StrEnum):
+    CLARIFY = "request_clarification"
+    CALENDARS = "list_calendars"
+    EVENTS = "list_events"
+    CREATE = "create_event"
+    UPDATE = "update_event"
+    PLACES = "search_places"
+    DIRECTIONS = "get_directions"
+    ROOM = "book_room"
+
+
+ABILITIES = {
+    Role.CLARIFY: "ask you",
+    Role.CALENDARS: "see which calendars there are",
+    Role.EVENTS: "read the calendar",
+    Role.CREATE: "create events",
+    Role.UPDATE: "change events",
+    Role.PLACES: "search places",
+    Role.DIRECTIONS: "find the way",
+    Role.ROOM: "book rooms",
+}
+
+_FIELDS = {
+    "name": ("name", "title", "summary", "subject", "purpose"),
+    "start": ("start", "start_time", "start_datetime", "starts_at", "begin", "datetime"),
+    "start_time": ("start_time", "start", "from_time", "time_min", "since", "start_date"),
+    "duration_minutes": ("duration_minutes", "duration", "minutes", "length_minutes"),
+    "duration_days": ("duration_days", "days"),
+    "calendar_id": ("calendar_id", "calendar", "calendarId"),
+    "event_id": ("event_id", "eventId", "id"),
+    "location": ("location", "place", "where"),
+    "description": ("description", "notes", "details"),
+    "query": ("query", "q", "text", "search", "what"),
+    "near": ("near", "around", "location", "near_place"),
+    "origin": ("origin", "from", "from_place", "source"),
+    "destination": ("destination", "to", "to_place", "target"),
+    "mode": ("mode", "travel_mode", "profile"),
+    "people": ("people", "attendees", "seats", "capacity", "guests"),
+    "question": ("question", "message", "prompt"),
+    "context": ("context", "reason", "details"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    name: str
+    description: str
+    properties: Mapping[str, Any]
+    required: frozenset[str]
+
+    def has(self, *fields: str) -> bool:
+        return all(self.own_name(field) for field in fields)
+
+    def own_name(self, field: str) -> str | None:
+        """What the tool calls this field, if it has it."""
+        return next((name for name in _FIELDS[field] if name in self.properties), None)
+
+    def arguments(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Under the tool's own names, without what is not known and what it does not take."""
+        named = {self.own_name(field): value for field, value in fields.items() if value is not None}
+        return {name: value for name, value in named.items() if name is not None and self._takes(name, value)}
+
+    def fields(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The way back: a call's arguments under our names."""
+        named = ((field, self.own_name(field)) for field in _FIELDS)
+        return {field: arguments[name] for field, name in named if name is not None and name in arguments}
+
+    def _takes(self, name: str, value: Any) -> bool:
+        allowed = choices(self.properties[name])
+        return not allowed or value in allowed
+
+
+def tool(schema: Mapping[str, Any]) -> Tool:
+    """From the form in which tools are bound, OpenAI's."""
+    function = schema.get("function", schema)
+    parameters = function.get("parameters") or {}
+    return Tool(
+        name=function["name"],
+        description=function.get("description") or "",
+        properties=parameters.get("properties") or {},
+        required=frozenset(parameters.get("required") or ()),
+    )
+
+
+def by_role(tools: Sequence[Tool], mapping: Mapping[str, str]) -> dict[Role, Tool]:
+    """Which tool does what. An explicit mapping of names goes first, then names, then schemas."""
+    found: dict[Role, Tool] = {}
+    for one in tools:
+        if one.name in mapping:
+            found.setdefault(Role(mapping[one.name]), one)
+    for finder in (_by_name, _by_schema):
+        for one in tools:
+            role = finder(one)
+            if role and one not in found.values():
+                found.setdefault(role, one)
+    return found
+
+
+def choices(schema: Any) -> list[Any]:
+    """The values that a schema allows, wherever it says so; empty if it allows any."""
+    if not isinstance(schema, Mapping):
+        return []
+    inner = [choices(option) for option in [*schema.get("anyOf", ()), schema.get("items")]]
+    return [*schema.get("enum", ()), *(value for values in inner for value in values)]
+
+
+def _by_name(one: Tool) -> Role | None:
+    snake = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", one.name).lower())
+    return next((role for role in Role if snake == role or snake.endswith(f"_{role}")), None)
+
+
+def _by_schema(one: Tool) -> Role | None:
+    text = f"{re.sub(r'[_-]', ' ', one.name)} {one.description}".lower()
+    return next((role for role, fits in _FITS if fits(one, text)), None)
+
+
+def _says(text: str, *words: str) -> bool:
+    return any(re.search(rf"\b{word}", text) for word in words)
+
+
+_FITS: tuple[tuple[Role, Callable[[Tool, str], bool]], ...] = (
+    (Role.ROOM, lambda one, text: _says(text, "room") and _says(text, "book", "reserv") and one.has("start")),
+    (
+        Role.UPDATE,
+        lambda one, text: (
+            one.has("event_id")
+            and (one.has("start") or one.has("name"))
+            and _says(text, "updat", "chang", "edit", "modif", "mov", "reschedul")
+        ),
+    ),
+    (
+        Role.CREATE,
+        lambda one, text: (
+            one.has("start", "name")
+            and not one.has("event_id")
+            and _says(text, "creat", "add", "new", "schedul", "insert")
+        ),
+    ),
+    (Role.DIRECTIONS, lambda one, text: one.has("origin", "destination")),
+    (Role.PLACES, lambda one, text: one.has("query") and _says(text, "place", "map", "venue", "address")),
+    (Role.CLARIFY, lambda one, text: "question" in one.properties and _says(text, "clarif", "ask", "user", "person")),
+    (Role.CALENDARS, lambda one, text: _says(text, "calendars") and not one.required),
+    (
+        Role.EVENTS,
+        lambda one, text: (
+            one.has("start_time")
+            and not one.has("name")
+            and not one.has("event_id")
+            and _says(text, "list", "get", "read", "find", "event")
+        ),
+    ),
+)

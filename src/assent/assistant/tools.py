@@ -1,0 +1,131 @@
+"""Which tools there are, of which type each is, and which of them need a person: any MCP server's, by three rules.
+
+The type comes from the configured mapping, else from the server's tags. Whether it asks comes from the configured list,
+else from the server's annotations. A tool that nobody has spoken of asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any
+
+from assent.domain.canonical import Json
+
+CLARIFY = "request_clarification"
+OTHER = "other"
+KEY = "idempotency_key"
+"""The parameter by which a tool knows a second try of the same call. It is the gate's to fill in, not the model's."""
+
+TOOL_MAPPING: Mapping[str, tuple[str, ...]] = {
+    "calendar": ("*calendar*", "*event*", "book_room"),
+    "maps": ("*place*", "*direction*"),
+}
+"""Types by names, where neither the operator nor the server says any."""
+
+CLARIFICATION: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": CLARIFY,
+        "description": "Ask the user for information that is missing. Never guess what they did not say.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "question": {"type": "string", "description": "What to ask, in one sentence."},
+                "context": {"type": "string", "description": "Why it is asked, in a few words."},
+            },
+            "required": ["question"],
+        },
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as its server describes it."""
+
+    name: str
+    description: str = ""
+    schema: Json = None
+    tags: tuple[str, ...] = ()
+    reads_only: bool = False
+
+    @property
+    def idempotent(self) -> bool:
+        return KEY in (self._schema.get("properties") or {})
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """As a model sees it."""
+        properties = {name: of for name, of in (self._schema.get("properties") or {}).items() if name != KEY}
+        required = [name for name in self._schema.get("required") or () if name != KEY]
+        parameters = {**self._schema, "type": "object", "properties": properties, "required": required}
+        function = {"name": self.name, "description": self.description, "parameters": parameters}
+        return {"type": "function", "function": function}
+
+    @property
+    def parameters(self) -> Json:
+        return self.shown["function"]["parameters"]
+
+    @property
+    def _schema(self) -> dict[str, Any]:
+        return self.schema if isinstance(self.schema, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the operator says about tools: `mapping` gives types names or patterns, `hitl` are those that ask.
+
+    With `hitl`, whatever else `mapping` names runs freely; without it the server's `readOnlyHint` says what does.
+    """
+
+    mapping: Mapping[str, Sequence[str]] | None = None
+    hitl: Sequence[str] | None = None
+
+    def type_of(self, tool: Tool) -> str:
+        if self.mapping is not None:
+            return _named(tool.name, self.mapping) or OTHER
+        return next(iter(sorted(tool.tags)), None) or _named(tool.name, TOOL_MAPPING) or OTHER
+
+    def asks(self, tool: Tool) -> bool:
+        if self.hitl is None:
+            return not tool.reads_only
+        if any(fnmatchcase(tool.name, pattern) for pattern in self.hitl):
+            return True
+        return self.mapping is None or _named(tool.name, self.mapping) is None
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The tools of a server under the operator's rules."""
+
+    tools: Sequence[Tool]
+    rules: Rules = Rules()
+
+    @cached_property
+    def _by_name(self) -> dict[str, Tool]:
+        return {tool.name: tool for tool in self.tools if tool.name != CLARIFY}
+
+    @cached_property
+    def types(self) -> list[str]:
+        return sorted({self.rules.type_of(tool) for tool in self._by_name.values()})
+
+    def bound(self, allowed: Sequence[str]) -> list[dict[str, Any]]:
+        """What a model may use for a request with these types, and the tool to ask with."""
+        usable = [tool.shown for name, tool in self._by_name.items() if self.usable(name, allowed)]
+        return [CLARIFICATION, *usable]
+
+    def usable(self, name: str, allowed: Sequence[str]) -> Tool | None:
+        tool = self._by_name.get(name)
+        return tool if tool is not None and self.rules.type_of(tool) in allowed else None
+
+    def asks(self, name: str, allowed: Sequence[str]) -> bool:
+        """Whether a person has to agree to a call. One that will be refused anyway is nobody's decision."""
+        tool = self.usable(name, allowed)
+        return tool is not None and self.rules.asks(tool)
+
+
+def _named(name: str, mapping: Mapping[str, Sequence[str]]) -> str | None:
+    return next((kind for kind, names in mapping.items() if any(fnmatchcase(name, one) for one in names)), None)

@@ -1,0 +1,650 @@
+"""The assistant over HTTP: every row of the contract's table, over a graph that asks by script."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from assent.domain.access import Kind, Role, operator
+from assent.services.onboarding import LOCAL_USER
+from assent.settings import Mode
+from tests.api.house import Builder, House
+from tests.api.reviewing import until
+from tests.servers import dev_server, running, wait_until
+
+GRAPHS = Path(__file__).parents[1] / "graphs_assistant" / "langgraph.json"
+SECRET_KEY = "0123456789abcdef0123456789abcdef"
+EVIL = "https://evil.example"
+Body = dict[str, Any]
+
+
+@dataclass
+class Talk:
+    """One thread with the assistant, as its person has it."""
+
+    house: House
+    client: httpx.AsyncClient
+    agent: httpx.AsyncClient
+    thread: str
+
+    async def run(self, text: str, **more: Any) -> httpx.Response:
+        return await self.client.post("/run", json={"thread_id": self.thread, "user_request": text, **more})
+
+    async def resume(self, **answer: Any) -> httpx.Response:
+        return await self.client.post("/resume", json={"thread_id": self.thread, **answer})
+
+    async def asked(self, text: str) -> Body:
+        """What the assistant asks when it hears this."""
+        response = await self.run(text)
+        assert response.status_code == 202, response.text
+        found: Body = response.json()["pending_action"]
+        return found
+
+    async def items(self, filter: str = "is:pending") -> list[Body]:
+        found = await self.client.get("/api/inbox/items", params={"filter": filter})
+        listed: list[Body] = found.json()["items"]
+        return listed
+
+    async def state(self) -> Body:
+        query = {"metadata": {"assistant_thread_id": self.thread}}
+        [found] = (await self.client.post("/threads/search", json=query)).json()
+        state: Body = found
+        return state
+
+    async def done(self) -> list[Any]:
+        """What was carried out so far."""
+        found: list[Any] = ((await self.state())["values"] or {}).get("done", [])
+        return found
+
+    async def runs(self) -> int:
+        thread_id = (await self.state())["thread_id"]
+        return len((await self.client.get(f"/threads/{thread_id}/runs")).json())
+
+
+@pytest.fixture(scope="module")
+async def houses(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> AsyncIterator[dict[Mode, House]]:
+    """Built once and swept for each test."""
+    async with AsyncExitStack() as stack:
+        builder = Builder(tmp_path_factory.mktemp("assistant"), empty_database, stack)
+        yield {
+            mode: await builder(mode, config=GRAPHS, secret_key=SECRET_KEY, assistant="scripted")
+            for mode in (Mode.SERVE, Mode.DEMO)
+        }
+
+
+@pytest.fixture
+async def house(houses: dict[Mode, House]) -> House:
+    await houses[Mode.SERVE].sweep()
+    return houses[Mode.SERVE]
+
+
+@pytest.fixture
+async def talk(house: House) -> AsyncIterator[Talk]:
+    person, agent = await house.person("ana"), await house.key()
+    async with house.client(person) as client, house.client(agent) as bot:
+        yield Talk(house, client, bot, f"my thread / {uuid4()}")
+
+
+@pytest.fixture
+async def demo(houses: dict[Mode, House]) -> House:
+    house = houses[Mode.DEMO]
+    await house.sweep()
+    await house.services.onboarding.welcome()
+    return house
+
+
+def approvals(action: Body, *said: Body) -> list[Body]:
+    return [{"call_id": call["call_id"], **one} for call, one in zip(action["tool_calls"], said, strict=True)]
+
+
+def responses(action: Body, *said: str) -> list[Body]:
+    return [
+        {"call_id": one["call_id"], "response": text} for one, text in zip(action["clarifications"], said, strict=True)
+    ]
+
+
+YES: Body = {"approved": True}
+NO: Body = {"approved": False, "feedback": "too late"}
+
+
+class TestSituations:
+    @pytest.mark.promise("ASST-18")
+    async def test_healthy(self, house: House) -> None:
+        response = await house.client().get("/health-check")
+        assert (response.status_code, response.json()) == (200, "Server is healthy")
+
+    @pytest.mark.promise("ASST-10")
+    async def test_done(self, talk: Talk) -> None:
+        response = await talk.run("hello")
+        assert response.status_code == 200
+        assert response.json() == {"status": "success", "thread_id": talk.thread, "response": "Done: nothing."}
+        thread_id = (await talk.state())["thread_id"]
+        assert response.headers["content-location"] == f"/threads/{thread_id}"
+
+    @pytest.mark.promise("ASST-11", "ASST-13", "ASST-22")
+    async def test_a_question_and_its_answer(self, talk: Talk) -> None:
+        response = await talk.run("ask")
+        assert response.status_code == 202
+        body = response.json()
+        assert body.keys() == {"status", "thread_id", "pending_action"}
+        assert (body["status"], body["thread_id"]) == ("clarification_required", talk.thread)
+        action = body["pending_action"]
+        assert action["kind"] == "clarification"
+        first, second = action["clarifications"]
+        assert (first["question"], first["context"]) == ("When?", "a day and a time")
+        answered = await talk.resume(
+            clarification_responses=[  # in any order
+                {"call_id": second["call_id"], "response": "room 2"},
+                {"call_id": first["call_id"], "response": "tomorrow"},
+            ]
+        )
+        assert answered.status_code == 200
+        assert answered.json() == {
+            "status": "success",
+            "thread_id": talk.thread,
+            "response": "Done: tomorrow; room 2.",
+        }
+
+    @pytest.mark.promise("ASST-12", "ASST-14", "ASST-22")
+    async def test_an_approval_in_part(self, talk: Talk) -> None:
+        response = await talk.run("confirm")
+        assert (response.status_code, response.json()["status"]) == (202, "confirmation_required")
+        action = response.json()["pending_action"]
+        assert action["kind"] == "confirmation"
+        assert [call["tool_name"] for call in action["tool_calls"]] == ["create_event", "create_event"]
+        assert action["tool_calls"][0]["arguments"] == {"name": "Standup", "minutes": 30}
+        answered = await talk.resume(approvals=approvals(action, YES, NO))
+        assert (answered.status_code, answered.json()["status"]) == (200, "success")
+        assert await talk.done() == [{"name": "Standup", "minutes": 30}, "not done: too late"]
+
+    async def test_with_other_arguments(self, talk: Talk) -> None:
+        action = await talk.asked("confirm")
+        same, other = {"minutes": 30, "name": "Standup"}, {"name": "Dinner", "minutes": 90}
+        said = approvals(action, {**YES, "arguments": same}, {**YES, "arguments": other})
+        assert (await talk.resume(approvals=said)).status_code == 200
+        assert await talk.done() == [same, other]
+
+    @pytest.mark.promise("ASST-19", "ASST-22")
+    async def test_a_login(self, talk: Talk) -> None:
+        response = await talk.run("login")
+        url = "https://accounts.example.com:8443/connect?state=1"
+        assert response.status_code == 202
+        assert response.json() == {
+            "status": "oauth_required",
+            "thread_id": talk.thread,
+            "url": url,
+            "response": "Connect your calendar",
+            "pending_action": {
+                "kind": "oauth_url",
+                "url": url,
+                "message": "Connect your calendar",
+                "elicitation_id": "e1",
+            },
+        }
+        answered = await talk.resume(elicitation={"action": "accept"})
+        assert answered.json()["response"] == "Done: {'action': 'accept'}."
+
+    @pytest.mark.promise("ASST-22")
+    async def test_a_form(self, talk: Talk) -> None:
+        response = await talk.run("form")
+        assert (response.status_code, response.json()["status"]) == (202, "form_required")
+        action = response.json()["pending_action"]
+        assert (action["kind"], action["message"]) == ("form_elicitation", "Which room?")
+        assert action["schema"]["required"] == ["room", "people"]
+        wrong = await talk.resume(elicitation={"action": "accept", "content": {"room": "red", "people": 2}})
+        assert wrong.status_code == 422
+        assert wrong.json()["errors"][0]["path"] == "elicitation.content.room"
+        content = {"room": "blue", "people": 2}
+        answered = await talk.resume(elicitation={"action": "accept", "content": content})
+        assert answered.status_code == 200
+        assert await talk.done() == [{"action": "accept", "content": content}]
+
+    @pytest.mark.parametrize("action", ["decline", "cancel"])
+    async def test_a_form_that_is_not_filled_in(self, talk: Talk, action: str) -> None:
+        await talk.asked("form")
+        assert (await talk.resume(elicitation={"action": action})).status_code == 200
+        assert await talk.done() == [{"action": action}]
+
+    @pytest.mark.promise("ASST-17")
+    async def test_one_question_after_the_other(self, talk: Talk) -> None:
+        action = await talk.asked("ask ask confirm login form")
+        for status in ("clarification_required", "confirmation_required"):
+            answered = await talk.resume(clarification_responses=responses(action, "x", "y"))
+            assert (answered.status_code, answered.json()["status"]) == (202, status)
+            action = answered.json()["pending_action"]
+        answered = await talk.resume(approvals=approvals(action, YES, YES))
+        assert answered.json()["status"] == "oauth_required"
+        answered = await talk.resume(elicitation={"action": "decline"})
+        assert answered.json()["status"] == "form_required"
+        answered = await talk.resume(elicitation={"action": "decline"})
+        assert answered.json()["status"] == "success"
+        assert len(await talk.done()) == 8
+
+    async def test_what_is_none_of_these_is_for_the_inbox(self, talk: Talk) -> None:
+        response = await talk.run("odd")
+        [item] = await talk.items()
+        assert (response.status_code, response.json()["status"]) == (202, "decision_required")
+        assert response.json()["url"] == f"/inbox/{item['id']}"
+        refused = await talk.resume(approvals=[])
+        assert (refused.status_code, refused.json()["status"]) == (409, "error")
+        assert len(await talk.items()) == 1
+
+    async def test_a_failure_tells_an_id_and_nothing_else_and_the_thread_goes_on(self, talk: Talk) -> None:
+        response = await talk.run("fail")
+        assert response.status_code == 502
+        body = response.json()
+        assert (body["status"], body["code"], body["thread_id"]) == ("error", "assistant_failed", talk.thread)
+        assert body["id"] in body["message"]
+        for internal in ("model.internal", "sk-do-not-tell", "RuntimeError", "Traceback"):
+            assert internal not in response.text
+        again = await talk.run("ask")
+        assert again.status_code == 202, again.text
+        failed = await talk.resume(clarification_responses=responses(again.json()["pending_action"], "a", "b"))
+        assert failed.status_code == 200
+
+    async def test_a_failure_after_an_answer(self, talk: Talk) -> None:
+        action = await talk.asked("confirm fail")
+        response = await talk.resume(approvals=approvals(action, YES, YES))
+        assert (response.status_code, response.json()["code"]) == (502, "assistant_failed")
+        assert (await talk.run("hello")).status_code == 200
+
+    async def test_a_thread_goes_on(self, talk: Talk) -> None:
+        for _ in range(3):
+            assert (await talk.run("hello")).status_code == 200
+        assert len((await talk.state())["values"]["messages"]) == 6
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("body", "field"),
+        [
+            ({"user_request": "hello"}, "thread_id"),
+            ({"thread_id": "t"}, "user_request"),
+            ({"thread_id": 5, "user_request": "hello"}, "thread_id"),
+            ({"thread_id": "", "user_request": "hello"}, "thread_id"),
+            ({"thread_id": " ", "user_request": "hello"}, "thread_id"),
+            ({"thread_id": "a\nb", "user_request": "hello"}, "thread_id"),
+            ({"thread_id": "x" * 201, "user_request": "hello"}, "thread_id"),
+            ({"thread_id": "t", "user_request": ""}, "user_request"),
+            ({"thread_id": "t", "user_request": "  "}, "user_request"),
+            ({"thread_id": "t", "user_request": None}, "user_request"),
+            ({"thread_id": "t", "user_request": ["hello"]}, "user_request"),
+        ],
+    )
+    async def test_run(self, talk: Talk, body: Body, field: str) -> None:
+        response = await talk.client.post("/run", json=body)
+        assert response.status_code == 422
+        assert response.json()["status"] == "error"
+        assert field in response.json()["message"]
+        assert [one["path"] for one in response.json()["errors"]] == [field]
+        assert (await talk.client.post("/threads/search", json={})).json() == []
+
+    @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"x"', b'{"thread_id":"t","thread_id":"u"}', b"\xff"])
+    @pytest.mark.parametrize("path", ["/run", "/resume"])
+    async def test_what_is_no_object(self, talk: Talk, path: str, content: bytes) -> None:
+        response = await talk.client.post(path, content=content, headers={"content-type": "application/json"})
+        assert response.status_code == 422
+        assert response.json().keys() >= {"status", "message", "code"}
+        assert response.json()["status"] == "error"
+
+    async def test_another_method_and_another_type(self, talk: Talk) -> None:
+        assert (await talk.client.get("/run")).json()["status"] == "error"
+        told = await talk.client.post("/run", content=b"thread_id=t", headers={"content-type": "text/plain"})
+        assert (told.status_code, told.json()["status"]) == (422, "error")
+
+    @pytest.mark.promise("ASST-16")
+    async def test_both_lists_or_neither(self, talk: Talk) -> None:
+        action = await talk.asked("confirm")
+        both = await talk.resume(approvals=approvals(action, YES, YES), clarification_responses=[])
+        neither = await talk.resume()
+        nothing = await talk.resume(approvals=None, clarification_responses=None)
+        assert [one.status_code for one in (both, neither, nothing)] == [422] * 3
+        assert "clarification_responses and approvals were given" in both.json()["message"]
+        assert "none was given" in neither.json()["message"]
+        assert "none was given" in nothing.json()["message"]
+
+    @pytest.mark.promise("ASST-15", "ASST-16")
+    async def test_a_wrong_answer_runs_nothing_and_the_item_stays(self, talk: Talk) -> None:
+        action = await talk.asked("confirm")
+        first, second = (call["call_id"] for call in action["tool_calls"])
+        yes, other = {"call_id": first, **YES}, {"call_id": second, **YES}
+        wrong: list[tuple[Body, str]] = [
+            ({"approvals": [yes, other], "clarification_responses": []}, "clarification_responses and approvals"),
+            ({}, "none was given"),
+            ({"clarification_responses": [{"call_id": first, "response": "x"}]}, "a confirmation is pending"),
+            ({"elicitation": {"action": "accept"}}, "a confirmation is pending"),
+            ({"approvals": []}, f"nothing is said to '{first}'"),
+            ({"approvals": [yes]}, f"nothing is said to '{second}'"),
+            ({"approvals": [yes, other, {"call_id": "c", **YES}]}, "nothing is asked under 'c'"),
+            ({"approvals": [yes, yes, other]}, f"'{first}' is answered twice"),
+            ({"approvals": [yes, {"call_id": second, "approved": False}]}, f"approvals[1].feedback of '{second}'"),
+            ({"approvals": [yes, {"call_id": second, "approved": False, "feedback": " "}]}, "approvals[1].feedback"),
+            ({"approvals": [yes, {"call_id": second, "approved": "yes"}]}, "approvals.1.approved"),
+            ({"approvals": [yes, {"call_id": second}]}, "approvals.1.approved"),
+            ({"approvals": {"call_id": first, **YES}}, "approvals"),
+            ({"approvals": [yes, {**other, "arguments": [1]}]}, "approvals.1.arguments"),
+        ]
+        before = await talk.items()
+        for answer, named in wrong:
+            response = await talk.resume(**answer)
+            assert response.status_code == 422, (answer, response.text)
+            assert response.json()["status"] == "error"
+            assert named in response.json()["message"], response.text
+        assert await talk.items() == before
+        assert (await talk.runs(), await talk.done()) == (1, [])
+        control = await talk.resume(approvals=[yes, other])
+        assert (control.status_code, len(await talk.done())) == (200, 2)
+
+    async def test_a_refusal_says_what_is_pending(self, talk: Talk) -> None:
+        action = await talk.asked("ask")
+        for way in ("approvals", "clarification_responses"):
+            assert (await talk.resume(**{way: []})).json()["pending_action"] == action
+        blank = await talk.resume(clarification_responses=responses(action, "x", ""))
+        assert (blank.status_code, blank.json()["errors"][0]["path"]) == (422, "clarification_responses[1].response")
+
+
+class TestNotNow:
+    async def test_an_unknown_thread(self, talk: Talk) -> None:
+        response = await talk.resume(approvals=[])
+        assert (response.status_code, response.json()["status"]) == (404, "error")
+
+    async def test_nothing_pending(self, talk: Talk) -> None:
+        await talk.run("hello")
+        response = await talk.resume(approvals=[])
+        assert response.status_code == 409
+        assert response.json()["pending_action"] == {"kind": "no_action_needed"}
+        assert "decision" not in response.json()
+
+    async def test_already_decided(self, talk: Talk) -> None:
+        action = await talk.asked("confirm")
+        said = approvals(action, YES, NO)
+        assert (await talk.resume(approvals=said)).status_code == 200
+        again = await talk.resume(approvals=said)
+        assert again.status_code == 409
+        decision = again.json()["decision"]
+        assert (decision["actor_name"], decision["via"]) == ("ana", "assistant")
+        assert [one["verb"] for one in decision["actions"]] == ["approve", "reject"]
+
+    async def test_run_while_something_is_pending(self, talk: Talk) -> None:
+        action = await talk.asked("confirm")
+        response = await talk.run("something else")
+        assert (response.status_code, response.json()["status"]) == (409, "error")
+        assert response.json()["pending_action"] == action
+        assert await talk.runs() == 1
+
+    async def test_run_while_it_runs(self, talk: Talk, tmp_path: Path) -> None:
+        gate = tmp_path / "open"
+        first = asyncio.create_task(talk.run(f"slow:{gate}"))
+
+        async def busy() -> bool:
+            found = (await talk.client.post("/threads/search", json={})).json()
+            return bool(found and found[0]["status"] == "busy")
+
+        await until(busy)
+        second = await talk.run("hello")
+        answered = await talk.resume(approvals=[])
+        assert (second.status_code, answered.status_code) == (409, 409)
+        assert second.json()["pending_action"] == {"kind": "no_action_needed"}
+        gate.touch()
+        assert (await first).status_code == 200
+
+    async def test_three_at_once_are_one(self, talk: Talk) -> None:
+        action = await talk.asked("confirm")
+        said = approvals(action, YES, YES)
+        found = await asyncio.gather(*(talk.resume(approvals=said) for _ in range(3)))
+        assert sorted(one.status_code for one in found) == [200, 409, 409]
+        losers = [one.json() for one in found if one.status_code == 409]
+        assert len({one["decision"]["id"] for one in losers}) == 1
+        assert len(await talk.done()) == 2
+
+    async def test_a_thread_of_another_graph(self, talk: Talk) -> None:
+        made = await talk.client.post("/threads", json={})
+        thread_id = made.json()["thread_id"]
+        run = {"assistant_id": "email_draft", "input": {"to": "a@b.c"}}
+        await talk.client.post(f"/threads/{thread_id}/runs/wait", json=run)
+        talk.thread = thread_id
+        assert (await talk.run("hello")).status_code == 404
+        assert (await talk.resume(approvals=[])).status_code == 404
+
+    async def test_a_graph_that_is_not_there(self, build: Builder) -> None:
+        house = await build(Mode.SERVE, config=GRAPHS, secret_key=SECRET_KEY, assistant="missing")
+        client = house.client(await house.person("ana"))
+        response = await client.post("/run", json={"thread_id": "t", "user_request": "x"})
+        assert (response.status_code, response.json()["status"]) == (503, "error")
+
+    async def test_without_an_assistant_there_are_no_such_routes(self, build: Builder) -> None:
+        house = await build(Mode.SERVE)
+        client = house.client(await house.person("ana"))
+        assert (await client.post("/run", json={})).status_code == 404
+        assert (await client.get("/health-check")).status_code == 404
+
+
+class TestOneQuestionEverywhere:
+    async def test_decided_in_the_inbox(self, talk: Talk) -> None:
+        action = await talk.asked("confirm")
+        [item] = await talk.items()
+        whole = (await talk.client.get(f"/api/inbox/items/{item['id']}")).json()
+        assert [one["call_id"] for one in whole["actions"]] == [one["call_id"] for one in action["tool_calls"]]
+        decision = {"revision": item["revision"], "hash": item["hash"], "verb": "approve"}
+        decided = await talk.client.post(f"/api/inbox/items/{item['id']}/decision", json=decision)
+        assert decided.status_code == 200
+        late = await talk.resume(approvals=approvals(action, NO, NO))
+        assert late.status_code == 409
+        assert [one["verb"] for one in late.json()["decision"]["actions"]] == ["approve", "approve"]
+
+        async def rests() -> bool:
+            return bool((await talk.state())["status"] == "idle")
+
+        await until(rests)
+        assert len(await talk.done()) == 2
+
+    async def test_answered_by_a_stock_client(self, talk: Talk) -> None:
+        action = await talk.asked("confirm")
+        thread_id = (await talk.state())["thread_id"]
+        resume = {"approvals": approvals(action, YES, YES)}
+        run = {"assistant_id": "scripted", "command": {"resume": resume}}
+        answered = await talk.client.post(f"/threads/{thread_id}/runs/wait", json=run)
+        assert answered.status_code == 200
+        late = await talk.resume(approvals=approvals(action, NO, NO))
+        assert (late.status_code, late.json()["decision"]["via"]) == (409, "langgraph")
+
+    async def test_what_resume_decides_shows_in_the_inbox(self, talk: Talk) -> None:
+        action = await talk.asked("confirm")
+        await talk.resume(approvals=approvals(action, YES, NO))
+        [item] = await talk.items("")
+        assert (item["status"], item["resolution"]) == ("APPROVED", "partial")
+        told = (await talk.client.get(f"/api/inbox/items/{item['id']}/timeline")).json()
+        assert told[-1]["payload"]["via"] == "assistant"
+
+    async def test_a_thread_by_its_own_id(self, talk: Talk) -> None:
+        made = (await talk.client.post("/threads", json={})).json()
+        talk.thread = made["thread_id"]
+        response = await talk.run("hello")
+        assert response.headers["content-location"] == f"/threads/{made['thread_id']}"
+
+    async def test_two_tenants_with_the_same_name_have_two_threads(self, talk: Talk) -> None:
+        await talk.asked("confirm")
+        other = talk.house.client(await talk.house.person("eve", tenant="other"))
+        assert (await other.post("/resume", json={"thread_id": talk.thread, "approvals": []})).status_code == 404
+        ran = await other.post("/run", json={"thread_id": talk.thread, "user_request": "hello"})
+        assert ran.status_code == 200
+
+
+class TestWho:
+    @pytest.mark.promise("P6")
+    async def test_in_production_nobody_without_a_credential(self, talk: Talk) -> None:
+        action = await talk.asked("confirm")
+        stranger = talk.house.client()
+        for path in ("/run", "/resume"):
+            body = {"thread_id": talk.thread, "user_request": "x", "approvals": approvals(action, YES, YES)}
+            response = await stranger.post(path, json=body)
+            assert (response.status_code, response.json()["status"]) == (401, "error")
+        assert len(await talk.items()) == 1
+
+    @pytest.mark.promise("P6")
+    async def test_an_agent_asks_and_answers_questions_but_decides_nothing(self, talk: Talk) -> None:
+        talk.client, person = talk.agent, talk.client
+        action = await talk.asked("ask confirm login")
+        answered = await talk.resume(clarification_responses=responses(action, "x", "y"))
+        assert answered.status_code == 202
+        said = approvals(answered.json()["pending_action"], YES, YES)
+        refused = await talk.resume(approvals=said)
+        assert (refused.status_code, refused.json()["code"]) == (403, "not_allowed")
+        talk.client = person
+        assert (await talk.resume(approvals=said)).json()["status"] == "oauth_required"
+        talk.client = talk.agent
+        assert (await talk.resume(elicitation={"action": "accept"})).status_code == 403
+
+    async def test_a_service_neither(self, talk: Talk) -> None:
+        action = await talk.asked("confirm")
+        talk.client = talk.house.client(await talk.house.key(Kind.SERVICE))
+        assert (await talk.resume(approvals=approvals(action, YES, YES))).status_code == 403
+
+    async def test_who_only_reads_does_not_run(self, talk: Talk) -> None:
+        talk.client = talk.house.client(await talk.house.person("vic", Role.VIEWER))
+        assert (await talk.run("hello")).status_code == 403
+
+    async def test_a_session_from_another_page_is_refused(self, talk: Talk) -> None:
+        browser = await talk.house.signed_in("ben")
+        action = await talk.asked("confirm")
+        body = {"thread_id": talk.thread, "approvals": approvals(action, YES, YES)}
+        refused = await browser.post("/resume", json=body, headers={"origin": EVIL})
+        assert refused.status_code == 403
+        assert (await browser.post("/resume", json=body)).status_code == 200
+
+
+class TestKeylessInTheDemo:
+    async def test_it_is_the_local_person_who_runs_and_decides(self, demo: House) -> None:
+        client = demo.client()
+        asked = await client.post("/run", json={"thread_id": "t", "user_request": "confirm"})
+        assert asked.status_code == 202, asked.text
+        said = approvals(asked.json()["pending_action"], YES, YES)
+        assert (await client.post("/resume", json={"thread_id": "t", "approvals": said})).status_code == 200
+        late = (await client.post("/resume", json={"thread_id": "t", "approvals": said})).json()
+        assert late["decision"]["actor_name"] == LOCAL_USER
+
+    @pytest.mark.promise("P6")
+    async def test_and_nowhere_else(self, demo: House) -> None:
+        client = demo.client()
+        await client.post("/run", json={"thread_id": "t", "user_request": "confirm"})
+        assert (await client.get("/api/me")).json()["id"] == "local-agent"
+        [item] = (await client.get("/api/inbox/items")).json()["items"]
+        decision = {"revision": item["revision"], "hash": item["hash"], "verb": "approve"}
+        assert (await client.post(f"/api/inbox/items/{item['id']}/decision", json=decision)).status_code == 403
+        for path in ("/run/", "/resume/", "//resume"):
+            refused = await client.post(path, json={"thread_id": "t", "approvals": []})
+            assert refused.status_code in (307, 404, 405)
+
+    @pytest.mark.promise("P6")
+    @pytest.mark.parametrize("path", ["/run", "/resume"])
+    @pytest.mark.parametrize(
+        ("client", "headers", "status"),
+        [
+            ({}, {"origin": EVIL}, 401),
+            ({}, {"origin": "null"}, 401),
+            ({}, {"origin": "http://127.0.0.1:2024"}, 401),
+            ({}, {"origin": "http://localhost:3000"}, 401),
+            ({}, {"sec-fetch-site": "cross-site"}, 401),
+            ({}, {"x-forwarded-for": "127.0.0.1"}, 401),
+            ({"peer": "192.168.1.7"}, {}, 401),
+            ({"url": "http://rebound.example:2024"}, {}, 421),
+        ],
+    )
+    async def test_not_from_a_page_or_from_elsewhere(
+        self, demo: House, path: str, client: Body, headers: dict[str, str], status: int
+    ) -> None:
+        asked = await demo.client().post("/run", json={"thread_id": "t", "user_request": "confirm"})
+        said = approvals(asked.json()["pending_action"], YES, YES)
+        body = {"thread_id": "t", "user_request": "hello", "approvals": said}
+        refused = await demo.client(**client).post(path, json=body, headers=headers)
+        assert (refused.status_code, refused.json()["status"]) == (status, "error")
+        control = await demo.client().post("/resume", json={"thread_id": "t", "approvals": said})
+        assert control.status_code == 200
+
+    async def test_in_dev_it_stays_an_agent(self, build: Builder) -> None:
+        policy = {"config": GRAPHS, "secret_key": SECRET_KEY, "assistant": "scripted"}
+        house = await build(Mode.DEV, **policy)
+        await house.services.onboarding.welcome()
+        client = house.client()
+        asked = await client.post("/run", json={"thread_id": "t", "user_request": "confirm"})
+        said = approvals(asked.json()["pending_action"], YES, YES)
+        refused = await client.post("/resume", json={"thread_id": "t", "approvals": said})
+        assert (refused.status_code, refused.json()["status"]) == (403, "error")
+        assert "reviewer key" in refused.json()["hint"]
+
+    async def test_a_disabled_local_person_decides_nothing(self, demo: House) -> None:
+        await demo.services.users.change(operator(), LOCAL_USER, disabled=True)
+        client = demo.client()
+        asked = await client.post("/run", json={"thread_id": "t", "user_request": "confirm"})
+        said = approvals(asked.json()["pending_action"], YES, YES)
+        assert (await client.post("/resume", json={"thread_id": "t", "approvals": said})).status_code == 403
+
+
+async def test_two_people_have_to_agree(talk: Talk) -> None:
+    two = {"default": {"name": "two", "then": "ask", "approvals": 2}}
+    await talk.house.services.policies.put(operator(), two)
+    action = await talk.asked("confirm")
+    said = approvals(action, YES, YES)
+    half = await talk.resume(approvals=said)
+    assert (half.status_code, half.json()["message"]) == (202, "1 of 2 people have agreed")
+    assert half.json()["pending_action"] == action
+    assert (await talk.resume(approvals=said)).status_code == 409
+    talk.client = talk.house.client(await talk.house.person("ben"))
+    assert (await talk.resume(approvals=said)).status_code == 200
+
+
+async def test_secrets_stay_masked_and_keep_their_place(talk: Talk) -> None:
+    rule = {"name": "all", "then": "ask", "mask": ["name"]}
+    await talk.house.services.policies.put(operator(), {"default": rule})
+    action = await talk.asked("confirm")
+    assert "Standup" not in str(action)
+    first = action["tool_calls"][0]["arguments"]
+    said = approvals(action, {**YES, "arguments": {**first, "minutes": 45}}, YES)
+    answered = await talk.resume(approvals=said)
+    assert answered.status_code == 200, answered.text
+    assert (await talk.done())[0] == {"name": "Standup", "minutes": 45}
+    assert "Standup" not in str((await talk.resume(approvals=said)).json()["decision"])
+
+
+async def test_on_postgres(postgres_url: str, build: Builder) -> None:
+    house = await build(Mode.SERVE, config=GRAPHS, secret_key=SECRET_KEY, assistant="scripted", database=postgres_url)
+    client = house.client(await house.person("ana"))
+    talk = Talk(house, client, client, "t")
+    action = await talk.asked("ask confirm")
+    asked = await talk.resume(clarification_responses=responses(action, "x", "y"))
+    assert asked.json()["status"] == "confirmation_required", asked.text
+    said = approvals(asked.json()["pending_action"], YES, YES)
+    found = await asyncio.gather(*(talk.resume(approvals=said) for _ in range(3)))
+    assert sorted(one.status_code for one in found) == [200, 409, 409]
+    assert len(await talk.done()) == 4
+
+
+def test_a_question_outlives_its_process(tmp_path: Path) -> None:
+    """A real server, killed while a person thinks, and killed again while it works."""
+    server = dev_server(f"sqlite:///{tmp_path / 'talk.db'}", config=GRAPHS, ASSENT_ASSISTANT="scripted")
+    gate = tmp_path / "open"
+    with running(server):
+        headers = {"x-api-key": server.printed("reviewer key")}
+        ask = {"thread_id": "t", "user_request": f"confirm slow:{gate}"}
+        asked = httpx.post(f"{server.url}/run", json=ask, headers=headers, trust_env=False, timeout=30)
+        assert asked.status_code == 202, asked.text
+        server.kill()
+    said = {"thread_id": "t", "approvals": approvals(asked.json()["pending_action"], YES, NO)}
+    with running(server):
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{server.url}/resume", json=said, headers=headers, trust_env=False, timeout=2)
+        server.kill()
+    gate.touch()
+    with running(server), httpx.Client(base_url=server.url, headers=headers, trust_env=False, timeout=30) as client:
+        late = client.post("/resume", json=said)
+        assert (late.status_code, late.json()["decision"]["via"]) == (409, "assistant")
+        query = {"metadata": {"assistant_thread_id": "t"}, "status": "idle"}
+        wait_until(lambda: client.post("/threads/search", json=query).json(), "it did not go on")
+        [thread] = client.post("/threads/search", json=query).json()
+        assert thread["values"]["done"] == [{"name": "Standup", "minutes": 30}, "not done: too late"]

@@ -1,0 +1,55 @@
+"""Killed between the approval and the end of the tool, wherever it hits: one event, and the conversation goes on."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assent import LocalInbox
+from tests.assistant import crashing
+
+TRANSACTIONS = [str(number) for number in range(1, 5)]
+
+
+def killed(folder: Path, die: str) -> bool:
+    """Goes on with what was decided, in a process that dies on the way. Whether it did."""
+    command = [sys.executable, "-m", "tests.assistant.crashing", str(folder), "decided", die]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode in (0, -signal.SIGKILL), ended.stderr
+    return ended.returncode != 0
+
+
+async def run(folder: Path, step: str) -> Any:
+    await crashing.main(folder, step, "")
+    return json.loads((folder / "told").read_text())
+
+
+def events(folder: Path) -> int:
+    connection = sqlite3.connect(folder / "calendar.db")
+    [(count,)] = connection.execute("SELECT count(*) FROM events")
+    connection.close()
+    return int(count)
+
+
+@pytest.mark.promise("P2")
+@pytest.mark.parametrize("die", ["before", "after", *TRANSACTIONS])
+async def test_one_approval_makes_one_event(inbox: LocalInbox, folder: Path, die: str) -> None:
+    await run(folder, "say")
+    assert killed(folder, die)
+    assert events(folder) <= 1
+    for _ in range(3):
+        assert (await run(folder, "nothing"))["asked"] is None
+        assert events(folder) == 1
+
+
+async def test_the_control_dies_nowhere(inbox: LocalInbox, folder: Path) -> None:
+    await run(folder, "say")
+    assert not killed(folder, "")
+    assert events(folder) == 1

@@ -1,0 +1,115 @@
+"""The assistant under the server, as the demo names it: people decide in the inbox, the server keeps the grants."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from assent.settings import DEMO_PROJECT, Mode
+from tests.api.conftest import build, empty_database
+from tests.api.house import Builder
+
+__all__ = ["build", "empty_database"]
+
+
+class Office:
+    def __init__(self, agent: httpx.AsyncClient, ana: httpx.AsyncClient, file: Path) -> None:
+        self.agent, self.ana, self.file = agent, ana, file
+        self.thread = ""
+
+    async def say(self, text: str) -> dict[str, Any]:
+        self.thread = (await self.agent.post("/threads", json={})).json()["thread_id"]
+        body = {"assistant_id": "assistant", "input": {"messages": [{"role": "user", "content": text}]}}
+        response = await self.agent.post(f"/threads/{self.thread}/runs/wait", json=body, timeout=60)
+        assert response.status_code == 200, response.text
+        return await self.item()
+
+    async def item(self) -> dict[str, Any]:
+        """The one that waits."""
+        found = (await self.ana.get("/api/inbox/items", params={"filter": "is:pending"})).json()["items"]
+        assert len(found) == 1, found
+        item: dict[str, Any] = (await self.ana.get(f"/api/inbox/items/{found[0]['id']}")).json()
+        return item
+
+    async def decide(self, item: dict[str, Any], **said: Any) -> httpx.Response:
+        verdicts = [{"key": action["key"], **said} for action in item["actions"]]
+        body = {"revision": item["revision"], "hash": item["hash"], "actions": verdicts}
+        return await self.ana.post(f"/api/inbox/items/{item['id']}/decision", json=body)
+
+    async def settled(self) -> dict[str, Any]:
+        with anyio.fail_after(30):
+            while True:
+                thread: dict[str, Any] = (await self.agent.get(f"/threads/{self.thread}")).json()
+                if thread["status"] in ("idle", "error"):
+                    return thread
+                await anyio.sleep(0.05)
+
+    @property
+    def events(self) -> list[tuple[str, str]]:
+        connection = sqlite3.connect(self.file)
+        found = connection.execute("SELECT name, substr(start, 12, 5) FROM events ORDER BY starts_at").fetchall()
+        connection.close()
+        return found
+
+
+@pytest.fixture
+async def office(build: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Office:
+    monkeypatch.setenv("ASSISTANT_CALENDAR", str(tmp_path / "calendar.db"))
+    house = await build(Mode.SERVE, config=DEMO_PROJECT)
+    agent, ana = house.client(await house.key()), house.client(await house.person("ana"))
+    return Office(agent, ana, tmp_path / "calendar.db")
+
+
+@pytest.mark.promise("P1", "ASST-40")
+async def test_approved_in_the_inbox_it_runs_once(office: Office) -> None:
+    item = await office.say("create a meeting called Standup tomorrow at 9am")
+    assert (item["gated"], item["dialect"], item["type"]) == (True, "confirmation", "tool")
+    assert office.events == []
+    first = await office.decide(item, verb="approve")
+    others = [await office.decide(item, verb="approve") for _ in range(2)]
+    assert [first.status_code, *(one.status_code for one in others)] == [200, 409, 409]
+    assert (await office.settled())["status"] == "idle"
+    assert office.events == [("Standup", "09:00")]
+
+
+async def test_edited_in_the_inbox_it_runs_as_edited(office: Office) -> None:
+    item = await office.say("create a meeting called Standup tomorrow at 9am")
+    args = {**item["actions"][0]["args"], "name": "Stand-up"}
+    assert (await office.decide(item, verb="edit", args=args)).status_code == 200
+    assert (await office.settled())["status"] == "idle"
+    assert office.events == [("Stand-up", "09:00")]
+
+
+@pytest.mark.promise("P6")
+async def test_an_agent_cannot_approve_by_resuming(office: Office) -> None:
+    item = await office.say("create a meeting called Standup tomorrow at 9am")
+    state = (await office.agent.get(f"/threads/{office.thread}/state")).json()
+    [pause] = state["tasks"][0]["interrupts"]
+    answer = {"approvals": [{"call_id": item["actions"][0]["call_id"], "approved": True}]}
+    body = {"assistant_id": "assistant", "command": {"resume": {pause["id"]: answer}}}
+    response = await office.agent.post(f"/threads/{office.thread}/runs/wait", json=body)
+    assert response.status_code == 403
+    assert office.events == []
+
+
+async def test_a_question_is_answered_in_the_inbox_too(office: Office) -> None:
+    item = await office.say("schedule something")
+    assert item["dialect"] == "clarification"
+    texts = {"verb": "respond", "message": "a meeting tomorrow at 3pm"}
+    assert (await office.decide(item, **texts)).status_code == 200
+    with anyio.fail_after(30):
+        while (found := await _next(office))["dialect"] != "confirmation":  # noqa: ASYNC110 - it moves in the server
+            await anyio.sleep(0.05)
+    assert (await office.decide(found, verb="approve")).status_code == 200
+    assert (await office.settled())["status"] == "idle"
+    assert [at for _, at in office.events] == ["15:00"]
+
+
+async def _next(office: Office) -> dict[str, Any]:
+    found = (await office.ana.get("/api/inbox/items", params={"filter": "is:pending"})).json()["items"]
+    return await office.item() if found else {"dialect": None}

@@ -1,0 +1,283 @@
+"""The MCP client in both eras: forms and logins become questions to a person, and outlive both sides."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastmcp import FastMCP
+
+from assent import LocalInbox
+from assent.assistant.calendar.server import create_server, http_app
+from assent.assistant.graph import create_client
+from assent.assistant.mcp import Asked, McpClient, server_at
+from assent.domain.questions import Verb, Verdict
+from assent.errors import ConfigError, Unavailable
+from assent.settings import read_assistant_settings
+from tests.assistant.calendars import ERAS, calendar_process, served
+from tests.assistant.conftest import Opener
+from tests.assistant.desk import Aviary, Desk, client_of, every_call_is_answered_once, nodes_of
+from tests.assistant.models import call, calls
+
+eras = pytest.mark.parametrize("era", ERAS)
+ACCEPT, DECLINE = Verdict("0", Verb.ACCEPT), Verdict("0", Verb.DECLINE)
+NEW = {"start": "2030-01-01T09:00:00+00:00", "name": "Standup"}
+ROOM = {"start": "2030-01-01T09:00:00+00:00", "name": "Review"}
+
+
+async def connect(link: str) -> None:
+    """What the person does in a browser: opens the link, and agrees."""
+    async with httpx.AsyncClient(trust_env=False, timeout=30) as browser:
+        page = await browser.get(link)
+        href = page.text.rpartition('href="')[2].partition('"')[0]
+        agreed = await browser.get(httpx.URL(link).join(href))
+        assert "close this tab" in agreed.text
+
+
+async def events(server: FastMCP, mode: str = "auto") -> list[str]:
+    client = client_of(server, mode)
+    found = await client.call("list_events", {"start_time": "2030-01-01"}, {})
+    await client.close()
+    return [one["name"] for one in found.structured["events"]]
+
+
+class TestForms:
+    @eras
+    async def test_a_form_is_a_pause_and_the_call_goes_on_with_it(self, desk: Opener, aviary: Aviary, era: str) -> None:
+        there = desk(calls(call("nest", bird="wren")), mode=era)
+        await there.say("build")
+        form = await there.approve()
+        assert (form["kind"], form["message"]) == ("form_elicitation", "How large?")
+        assert form["schema"]["properties"] == {"size": {"type": "integer"}}
+        assert await there.answer(Verdict("0", Verb.ACCEPT, args={"size": 3})) is None
+        assert aviary.done == [("nest", ("wren", 3))]
+        [grant] = there.grants()
+        assert grant.status == "done"
+        assert every_call_is_answered_once(there.messages)
+
+    @eras
+    async def test_it_can_be_declined(self, desk: Opener, aviary: Aviary, era: str) -> None:
+        there = desk(calls(call("nest", bird="wren")), mode=era)
+        await there.say("build")
+        await there.approve()
+        assert await there.answer(DECLINE) is None
+        assert aviary.done == []
+        assert "no nest: decline" in str(there.messages[-2].content)
+
+    @eras
+    async def test_each_call_gets_its_own_answer(self, desk: Opener, aviary: Aviary, era: str) -> None:
+        there = desk(calls(call("nest", bird="wren"), call("feed", bird="tit"), call("nest", bird="owl")), mode=era)
+        await there.say("build")
+        await there.answer(*(Verdict(str(n), Verb.APPROVE) for n in range(3)))
+        assert await there.answer(Verdict("0", Verb.ACCEPT, args={"size": 3})) is None
+        # Both calls ask the same, so one answer is the answer to both; what was made before is not made again.
+        assert sorted(aviary.done, key=str) == [("feed", "tit"), ("nest", ("owl", 3)), ("nest", ("wren", 3))]
+        assert every_call_is_answered_once(there.messages)
+
+    @eras
+    async def test_the_client_itself_takes_answers_by_key(self, aviary: Aviary, era: str) -> None:
+        client = client_of(aviary.server, era)
+        with pytest.raises(Asked) as asked:
+            await client.call("nest", {"bird": "wren"}, {})
+        other = {"something else": {"action": "accept", "content": {"size": 1}}}
+        with pytest.raises(Asked):
+            await client.call("nest", {"bird": "wren"}, other)
+        mine = {**other, asked.value.key: {"action": "accept", "content": {"size": 2}}}
+        assert (await client.call("nest", {"bird": "wren"}, mine)).text == "wren has a nest of 2"
+        await client.close()
+
+
+class TestLogin:
+    @eras
+    @pytest.mark.promise("ASST-05", "ASST-19")
+    async def test_the_approved_call_is_made_after_the_login(self, inbox: LocalInbox, folder: Path, era: str) -> None:
+        server = create_server(folder / "calendar.db", login=True)
+        with served(http_app(server)) as address:
+            nodes = nodes_of(server, inbox, calls(call("create_event", **NEW)), types=["calendar"])
+            client = McpClient(server_at(f"{address}/mcp", {}), name="calendar", mode=era)
+            there = Desk(folder / "gate.db", _with(nodes, client))
+            await there.say("add it")
+            login = await there.approve()
+            assert login["kind"] == "oauth_url"
+            assert login["url"].startswith(f"{address}/auth/connect/")
+            again = await there.answer(ACCEPT)  # too early: it is asked again, with the same link
+            assert again["url"] == login["url"]
+            await connect(login["url"])
+            assert await there.answer(ACCEPT) is None
+            assert "Standup" in str(there.messages[-2].content)
+            [grant] = there.grants()
+            assert grant.status == "done"
+            await client.close()
+        assert await events(server, "legacy") == ["Standup"]
+
+    @eras
+    async def test_a_login_that_is_declined_ends_the_call(self, inbox: LocalInbox, folder: Path, era: str) -> None:
+        server = create_server(folder / "calendar.db", login=True, url="http://127.0.0.1:1")
+        made = calls(call("create_event", **NEW), call("list_calendars"))
+        there = Desk(folder / "gate.db", nodes_of(server, inbox, made, types=["calendar"], mode=era))
+        await there.say("add it")
+        assert (await there.approve())["kind"] == "oauth_url"
+        assert await there.answer(DECLINE) is None
+        failed = [one for one in there.messages if one.type == "tool"]
+        assert [getattr(one, "status", "") for one in failed] == ["error", "error"]
+        [grant] = there.grants()
+        assert grant.status == "failed"
+
+    @eras
+    async def test_login_and_form_in_one_call(self, inbox: LocalInbox, folder: Path, era: str) -> None:
+        """Once the login is there the form comes first: by position, the login's answer would go to the form."""
+        server = create_server(folder / "calendar.db", login=True)
+        with served(http_app(server)) as address:
+            nodes = nodes_of(server, inbox, calls(call("book_room", **ROOM)), types=["calendar"])
+            client = McpClient(server_at(f"{address}/mcp", {}), name="calendar", mode=era)
+            there = Desk(folder / "gate.db", _with(nodes, client))
+            await there.say("book")
+            login = await there.approve()
+            await connect(login["url"])
+            form = await there.answer(ACCEPT)
+            assert form["kind"] == "form_elicitation"
+            assert await there.answer(Verdict("0", Verb.ACCEPT, args={"people": 3})) is None
+            assert "Review" in str(there.messages[-2].content)
+            await client.close()
+
+    @eras
+    async def test_both_sides_are_restarted_while_a_person_thinks(
+        self, inbox: LocalInbox, folder: Path, era: str
+    ) -> None:
+        from langgraph.checkpoint.memory import InMemorySaver
+
+        saver = InMemorySaver()
+        server = calendar_process(folder / "calendar.db")
+        server.start()
+        first = self._desk(server.url, inbox, folder, era, saver, calls(call("book_room", **ROOM)))
+        await first.say("book")
+        form = await first.approve()
+        first.decide(Verdict("0", Verb.ACCEPT, args={"people": 3}))
+        await first.nodes.client.close()
+        server.kill()
+        server.start()
+        second = self._desk(server.url, inbox, folder, era, saver)
+        assert form["kind"] == "form_elicitation"
+        assert await second.go_on() is None
+        assert "Review" in str(second.messages[-2].content)
+        await second.nodes.client.close()
+        server.kill()
+        assert await events(create_server(folder / "calendar.db")) == ["Review"]
+
+    def _desk(self, address: str, inbox: LocalInbox, folder: Path, era: str, saver: Any, *script: Any) -> Desk:
+        nodes = nodes_of(FastMCP("unused"), inbox, *script, types=["calendar"])
+        client = McpClient(server_at(f"{address}/mcp", {}), name="calendar", mode=era)
+        return Desk(folder / "gate.db", _with(nodes, client), saver)
+
+
+class TestConnections:
+    async def test_headers_are_sent(self) -> None:
+        from fastmcp.server.dependencies import get_http_headers
+
+        server = FastMCP("headers")
+
+        @server.tool
+        def who() -> str:
+            return get_http_headers(include_all=True).get("x-who", "nobody")
+
+        with served(server.http_app(path="/mcp")) as address:
+            environment = {"ASSISTANT_MCP_URL": f"{address}/mcp", "ASSISTANT_MCP_HEADERS": '{"X-Who": "ana"}'}
+            client = create_client(read_assistant_settings(environment))
+            assert (await client.call("who", {}, {})).text == "ana"
+            await client.close()
+
+    async def test_a_server_that_is_started_by_its_command(self, folder: Path) -> None:
+        command = f"{sys.executable} -m assent calendar --stdio --database {folder / 'c.db'}"
+        client = create_client(read_assistant_settings({"ASSISTANT_MCP_COMMAND": command}))
+        assert "create_event" in [one.name for one in await client.tools()]
+        await client.close()
+
+    async def test_without_any_it_is_the_calendar_in_this_process(self, folder: Path) -> None:
+        client = create_client(read_assistant_settings({"ASSISTANT_CALENDAR": str(folder / "c.db")}))
+        found = {one.name: one for one in await client.tools()}
+        assert found["list_events"].reads_only
+        assert found["create_event"].idempotent
+        assert found["create_event"].tags == ("calendar",)
+        await client.close()
+
+    @pytest.mark.parametrize("era", ["auto", *ERAS])
+    async def test_one_that_is_not_there_is_a_clear_error(self, desk: Opener, era: str) -> None:
+        there = desk()
+        client = McpClient(server_at("http://127.0.0.1:9/mcp", {}), name="http://127.0.0.1:9/mcp", mode=era)
+        there = Desk(there.file, _with(there.nodes, client))
+        async with asyncio.timeout(20):
+            with pytest.raises(Unavailable, match=r"the MCP server http://127\.0\.0\.1:9/mcp cannot be reached"):
+                await there.say("hello")
+
+    @eras
+    async def test_an_approval_outlives_a_server_that_is_down(self, inbox: LocalInbox, folder: Path, era: str) -> None:
+        server = calendar_process(folder / "calendar.db")
+        server.start()
+        there = TestLogin()._desk(server.url, inbox, folder, era, None, calls(call("create_event", **NEW)))
+        await there.say("add it")
+        server.kill()
+        with pytest.raises(Unavailable):
+            await there.approve()
+        with served(http_app(create_server(folder / "calendar.db"))) as other:
+            moved = McpClient(server_at(f"{other}/mcp", {}), name="calendar", mode=era)
+            there = Desk(there.file, _with(there.nodes, moved), there.graph.checkpointer)
+            assert await there._ran(None) is None
+            await moved.close()
+        assert await events(create_server(folder / "calendar.db")) == ["Standup"]
+
+    @eras
+    async def test_a_protocol_error_is_told_to_the_model(self, aviary: Aviary, era: str) -> None:
+        from fastmcp.server.middleware import Middleware
+        from mcp.shared.exceptions import MCPError
+
+        class Broken(Middleware):
+            async def on_call_tool(self, context: Any, call_next: Any) -> Any:
+                raise MCPError(-32602, "no such luck")
+
+        aviary.server.add_middleware(Broken())
+        client = client_of(aviary.server, era)
+        found = await client.call("watch", {"bird": "wren"}, {})
+        assert (found.failed, found.text) == (True, "Error -32602: no such luck")
+        await client.close()
+
+    @pytest.mark.parametrize(
+        ("environment", "said"),
+        [
+            ({"ASSISTANT_MCP_URL": "ftp://x"}, "ASSISTANT_MCP_URL"),
+            ({"ASSISTANT_MCP_MODE": "2024"}, "ASSISTANT_MCP_MODE"),
+            ({"ASSISTANT_TOOL_MAPPING": "{"}, "ASSISTANT_TOOL_MAPPING"),
+        ],
+    )
+    def test_a_wrong_setting_names_its_variable(self, environment: dict[str, str], said: str) -> None:
+        with pytest.raises(ConfigError, match=said):
+            read_assistant_settings(environment)
+
+    @pytest.mark.promise("ASST-08", "ASST-20")
+    def test_the_settings_have_the_names_that_others_gave_them(self) -> None:
+        environment = {
+            "ASSISTANT_MCP_URL": "http://127.0.0.1:8001/mcp",
+            "OPENAI_API_KEY": "o",
+            "GOOGLE_API_KEY": "g",
+            "LANGFUSE_PUBLIC_KEY": "p",
+            "LANGFUSE_SECRET_KEY": " ",
+            "ASSISTANT_TOOL_MAPPING": '{"files": ["read_*"]}',
+            "ASSISTANT_HITL_TOOLS": "read_secret, write_file",
+        }
+        found = read_assistant_settings(environment)
+        assert (found.mcp_url, found.model) == ("http://127.0.0.1:8001/mcp", "offline")
+        assert found.openai_api_key is not None
+        assert found.openai_api_key.get_secret_value() == "o"
+        assert found.langfuse_secret_key is None
+        assert found.tool_mapping == {"files": ("read_*",)}
+        assert found.hitl_tools == ("read_secret", "write_file")
+        assert read_assistant_settings({}).mcp_url is None
+
+
+def _with(nodes: Any, client: McpClient) -> Any:
+    from dataclasses import replace
+
+    return replace(nodes, client=client)

@@ -1,0 +1,267 @@
+"""Models by name, over HTTP against a server that speaks OpenAI's protocol, and the traces of their runs."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import importlib
+import json
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessageChunk
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import SecretStr
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from assent import LocalInbox
+from assent.assistant import tracing
+from assent.assistant.graph import make_graph
+from assent.assistant.models import ModelFailed, create_model, executor_model, router_model
+from assent.assistant.nodes import Nodes
+from assent.assistant.planner.model import OfflinePlanner
+from assent.assistant.tools import CLARIFICATION
+from assent.errors import ConfigError
+from assent.gate.keeper import kept_by
+from assent.settings import AssistantSettings
+from tests.assistant.calendars import served
+from tests.assistant.desk import Aviary, Desk, client_of
+from tests.missing import missing
+
+
+def require(module: str, package: str) -> None:
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        missing(f"{package}: pip install {package}")
+
+
+class Provider:
+    """Forty lines of OpenAI: says what the test wrote down, whole or word by word, or fails."""
+
+    def __init__(self) -> None:
+        self.script: list[dict[str, Any]] = []
+        self.failing = 0
+        self.asked: list[dict[str, Any]] = []
+        self.keys: list[str] = []
+        self.app = Starlette(routes=[Route("/v1/chat/completions", self.complete, methods=["POST"])])
+
+    async def complete(self, request: Request) -> Response:
+        body = await request.json()
+        self.asked.append(body)
+        self.keys.append(request.headers.get("authorization", ""))
+        if self.failing:
+            self.failing -= 1
+            return JSONResponse({"error": {"message": "overloaded", "type": "server_error"}}, 503)
+        message = self.script.pop(0) if self.script else {"content": "all done"}
+        if body.get("stream"):
+            return StreamingResponse(self._streamed(message), media_type="text/event-stream")
+        whole = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": "stop"}
+        return JSONResponse({"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [whole]})
+
+    def _streamed(self, message: dict[str, Any]) -> Iterator[str]:
+        deltas: list[dict[str, Any]] = [{"content": f"{word} "} for word in (message.get("content") or "").split()]
+        deltas += [{"tool_calls": [{**one, "index": n}]} for n, one in enumerate(message.get("tool_calls") or ())]
+        for delta in deltas:
+            choice = {"index": 0, "delta": delta, "finish_reason": None}
+            part = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+            yield f"data: {json.dumps(part)}\n\n"
+        yield "data: [DONE]\n\n"
+
+
+def uses(name: str, **args: Any) -> dict[str, Any]:
+    function = {"name": name, "arguments": json.dumps(args)}
+    return {"content": None, "tool_calls": [{"id": f"id_{name}", "type": "function", "function": function}]}
+
+
+@pytest.fixture
+def provider() -> Provider:
+    require("langchain_openai", "langchain-openai")
+    return Provider()
+
+
+def settings_for(address: str, **more: Any) -> AssistantSettings:
+    return AssistantSettings(model="openai:any", model_url=f"{address}/v1", **more)
+
+
+class TestNames:
+    def test_the_offline_planner_is_the_default(self) -> None:
+        assert isinstance(router_model(AssistantSettings()), OfflinePlanner)
+        assert isinstance(executor_model(AssistantSettings()), OfflinePlanner)
+
+    @pytest.mark.parametrize("name", ["mistralai:x", "cohere:x"])
+    def test_a_package_that_is_not_there_is_named(self, name: str) -> None:
+        with pytest.raises(ConfigError) as said:
+            create_model(name, AssistantSettings())
+        assert said.value.hint == f"pip install langchain-{name.partition(':')[0]}"
+
+    def test_a_name_that_means_nothing(self) -> None:
+        with pytest.raises(ConfigError, match="is not a model"):
+            create_model("whatever", AssistantSettings())
+
+    def test_each_node_may_have_its_own(self) -> None:
+        settings = AssistantSettings(router_model="mistralai:small")
+        assert isinstance(executor_model(settings), OfflinePlanner)
+        with pytest.raises(ConfigError):
+            router_model(settings)
+
+
+class TestOverHttp:
+    async def test_it_answers_streams_and_calls_tools(self, provider: Provider) -> None:
+        with served(provider.app, lifespan=False) as address:
+            model = create_model("openai:any", settings_for(address, openai_api_key=SecretStr("sk-1")))
+            assert (await model.ainvoke("hello")).content == "all done"
+            provider.script.append({"content": "one two three"})
+            parts = [one async for one in model.astream("hello")]
+            assert len([one for one in parts if one.content]) == 3
+            assert isinstance(parts[0], AIMessageChunk)
+            provider.script.append(uses("request_clarification", question="Which?"))
+            [made] = (await model.bind_tools([CLARIFICATION]).ainvoke("do it")).tool_calls
+            assert (made["name"], made["args"]) == ("request_clarification", {"question": "Which?"})
+        assert set(provider.keys) == {"Bearer sk-1"}
+
+    async def test_it_drives_the_graph(
+        self, provider: Provider, aviary: Aviary, inbox: LocalInbox, folder: Path
+    ) -> None:
+        provider.script += [uses("AllowedTools", types=["birds"]), uses("feed", bird="tit")]
+        with served(provider.app, lifespan=False) as address:
+            model = create_model("openai:any", settings_for(address))
+            there = Desk(folder / "gate.db", Nodes(model, model, client_of(aviary.server), inbox=inbox))
+            asked = await there.say("feed the tit")
+            assert [one["tool_name"] for one in asked["tool_calls"]] == ["feed"]
+            assert await there.approve() is None
+        assert aviary.done == [("feed", "tit")]
+        assert there.messages[-1].content == "all done"
+        offered = [one["function"]["name"] for one in provider.asked[1]["tools"]]
+        assert (offered[0], "lift" in offered) == ("request_clarification", False)
+
+    async def test_it_fails_and_the_thread_goes_on(
+        self, provider: Provider, aviary: Aviary, inbox: LocalInbox, folder: Path
+    ) -> None:
+        provider.failing = 10
+        with served(provider.app, lifespan=False) as address:
+            model = create_model("openai:any", settings_for(address))
+            there = Desk(folder / "gate.db", Nodes(model, model, client_of(aviary.server), inbox=inbox))
+            with pytest.raises(ModelFailed, match="the model failed"):
+                await there.say("feed the tit")
+            provider.failing = 0
+            provider.script += [uses("AllowedTools", types=[]), {"content": "back again"}]
+            await there.say("and now?")
+        assert there.messages[-1].content == "back again"
+
+
+class Collector:
+    """Takes traces in, and knows whether a trace is among them."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        routes = [Route(f"{path}/v1/traces", self.take, methods=["POST"]) for path in ("", "/api/public/otel")]
+        self.app = Starlette(routes=routes)
+
+    async def take(self, request: Request) -> Response:
+        body = await request.body()
+        self.bodies.append(gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body)
+        return Response(b"", media_type="application/x-protobuf")
+
+    def has(self, trace_id: str) -> bool:
+        return any(bytes.fromhex(trace_id) in body for body in self.bodies)
+
+
+NOWHERE = "http://127.0.0.1:9"
+
+
+class TestTraces:
+    @pytest.mark.promise("ASST-39")
+    def test_without_keys_there_is_nothing(self) -> None:
+        with tracing.traced(AssistantSettings(), "thread") as callbacks:
+            assert callbacks == []
+
+    @pytest.mark.promise("ASST-39")
+    def test_what_is_not_installed_is_said_once(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        for name in ("langfuse", "langfuse.langchain", "openinference.instrumentation.langchain"):
+            monkeypatch.setitem(sys.modules, name, None)
+        monkeypatch.setattr(tracing, "_missing", set())
+        monkeypatch.setattr(tracing, "_providers", {})
+        settings = AssistantSettings(
+            langfuse_public_key=SecretStr("pk"), langfuse_secret_key=SecretStr("sk"), otlp_endpoint=NOWHERE
+        )
+        with caplog.at_level(logging.WARNING, logger=tracing.__name__):
+            for _ in range(2):
+                with tracing.traced(settings, "thread") as callbacks:
+                    assert callbacks == []
+        assert ["pip install langfuse" in one for one in caplog.messages] == [True, False]
+
+    def test_all_runs_of_a_thread_are_one_trace(self) -> None:
+        assert tracing.trace_id("a") == tracing.trace_id("a") != tracing.trace_id("b")
+        assert len(bytes.fromhex(tracing.trace_id("a"))) == 16
+
+    @pytest.mark.promise("ASST-39")
+    async def test_langfuse_gets_them(self, inbox: LocalInbox, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        require("langfuse", "langfuse")
+        langfuse = importlib.import_module("langfuse")
+        assert tracing.trace_id("t-1") == langfuse.Langfuse.create_trace_id(seed="t-1")
+        monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", "pk-here")
+        monkeypatch.setenv("LANGFUSE_SECRET_KEY", "sk")
+        collector = Collector()
+        with served(collector.app, lifespan=False) as address:
+            monkeypatch.setenv("LANGFUSE_HOST", address)
+            await self._runs(inbox, folder, monkeypatch)
+            await asyncio.to_thread(langfuse.get_client(public_key="pk-here").flush)
+        assert collector.has(tracing.trace_id("t-1"))
+
+    async def test_opentelemetry_gets_them(
+        self, inbox: LocalInbox, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        require("openinference.instrumentation.langchain", "openinference-instrumentation-langchain")
+        collector = Collector()
+        with served(collector.app, lifespan=False) as address:
+            monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", address)
+            try:
+                await self._runs(inbox, folder, monkeypatch)
+                await asyncio.to_thread(tracing._providers[address].force_flush)
+            finally:
+                _uninstrument()
+        assert collector.has(tracing.trace_id("t-1"))
+
+    @pytest.mark.promise("ASST-39")
+    async def test_hosts_that_cannot_be_reached_break_and_slow_nothing(
+        self, inbox: LocalInbox, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        require("langfuse", "langfuse")
+        require("openinference.instrumentation.langchain", "openinference-instrumentation-langchain")
+        monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", "pk-nowhere")
+        monkeypatch.setenv("LANGFUSE_SECRET_KEY", "sk")
+        monkeypatch.setenv("LANGFUSE_HOST", NOWHERE)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", NOWHERE)
+        try:
+            await self._runs(inbox, folder, monkeypatch)
+        finally:
+            _uninstrument()
+
+    async def _runs(self, inbox: LocalInbox, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ASSISTANT_CALENDAR", str(folder / "calendar.db"))
+        began = time.monotonic()
+        config: Any = {"configurable": {"thread_id": "t-1"}}
+        async with make_graph(config) as graph:
+            graph.checkpointer = InMemorySaver()
+            with kept_by(inbox):
+                result = await graph.ainvoke({"messages": [("user", "what is in my calendar tomorrow?")]}, config)
+        assert result["messages"][-1].text
+        assert time.monotonic() - began < 10
+
+
+def _uninstrument() -> None:
+    importlib.import_module("openinference.instrumentation.langchain").LangChainInstrumentor().uninstrument()
+    for provider in tracing._providers.values():
+        provider.shutdown()
+    tracing._providers.clear()

@@ -1,0 +1,373 @@
+"""The nodes one by one and where they lead, with tools that nothing in the assistant knows by name."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, get_args
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.graph import END
+from typing_extensions import is_typeddict
+
+from assent import LocalInbox
+from assent.assistant import messages as conversation
+from assent.assistant import state
+from assent.assistant.graph import assemble
+from assent.assistant.models import ModelFailed
+from assent.assistant.nodes import Nodes
+from assent.assistant.planner.model import OfflinePlanner
+from assent.assistant.tools import Catalogue, Rules, Tool
+from assent.domain.questions import Verb, Verdict
+from assent.gate.graphs import is_gated
+from tests.assistant.conftest import Opener
+from tests.assistant.desk import Aviary, client_of, every_call_is_answered_once, nodes_of, told
+from tests.assistant.models import Scripted, ask, call, calls
+
+APPROVE, SECOND = Verdict("0", Verb.APPROVE), Verdict("1", Verb.APPROVE)
+NO = Verdict("0", Verb.REJECT, message="not today")
+SECOND_NO = Verdict("1", Verb.REJECT, message="not this one")
+
+
+def texts(messages: Any) -> list[str]:
+    return [str(one.content) for one in messages if isinstance(one, ToolMessage)]
+
+
+class TestTheGraph:
+    @pytest.mark.promise("ASST-21", "ASST-22")
+    def test_its_state_has_the_promised_types(self) -> None:
+        for name in (
+            *("RequestState", "ToolCallInfo", "ClarificationInfo", "RejectedToolFeedback", "ApprovalOutcome"),
+            *("PendingApproval", "PendingClarification"),
+        ):
+            assert is_typeddict(getattr(state, name))
+        kinds = ("clarification", "confirmation", "oauth_url", "form_elicitation", "no_action_needed")
+        assert get_args(state.PendingKind) == kinds
+
+    @pytest.mark.promise("ASST-37")
+    async def test_router_and_executor_are_quick(self, aviary: Aviary, inbox: LocalInbox) -> None:
+        planner = OfflinePlanner()
+        nodes = Nodes(planner, planner, client_of(aviary.server), inbox=inbox)
+        began = time.monotonic()
+        asked: Any = {"messages": [HumanMessage("create a meeting called Standup tomorrow at 9am")]}
+        await nodes.policy_router(asked)
+        routed = time.monotonic()
+        asked["allowed_types"] = ["birds"]
+        await nodes.task_executor(asked)
+        assert routed - began < 5
+        assert time.monotonic() - routed < 16
+
+    @pytest.mark.promise("ASST-02", "ASST-05")
+    async def test_it_has_the_nodes_and_edges(self, aviary: Aviary, inbox: LocalInbox) -> None:
+        graph = assemble(nodes_of(aviary.server, inbox)).compile()
+        edges = {(one.source, one.target) for one in graph.get_graph().edges}
+        assert edges == {
+            ("__start__", "policy_router"),
+            ("policy_router", "task_executor"),
+            ("task_executor", "human_clarification"),
+            ("task_executor", "human_confirmation"),
+            ("task_executor", "use_tools"),
+            ("task_executor", "__end__"),
+            ("human_clarification", "human_confirmation"),
+            ("human_clarification", "use_tools"),
+            ("human_clarification", "task_executor"),
+            ("human_confirmation", "use_tools"),
+            ("human_confirmation", "task_executor"),
+            ("use_tools", "oauth_needed"),
+            ("use_tools", "task_executor"),
+            ("oauth_needed", "use_tools"),
+        }
+
+    async def test_a_server_sees_that_it_is_gated(self, aviary: Aviary, inbox: LocalInbox) -> None:
+        assert is_gated(assemble(nodes_of(aviary.server, inbox)).compile())
+
+    @pytest.mark.promise("ASST-04", "ASST-06")
+    @pytest.mark.parametrize(
+        ("made", "after_executor", "after_clarification"),
+        [
+            ([ask("?"), call("ring"), call("watch")], "human_clarification", None),
+            ([call("watch"), call("ring")], "human_confirmation", "human_confirmation"),
+            ([call("watch")], "use_tools", "use_tools"),
+            ([call("unheard_of")], "use_tools", "use_tools"),
+            ([], END, "task_executor"),
+        ],
+    )
+    async def test_what_comes_next(
+        self, aviary: Aviary, inbox: LocalInbox, made: Any, after_executor: str, after_clarification: str | None
+    ) -> None:
+        nodes = nodes_of(aviary.server, inbox)
+        given: Any = {"messages": [HumanMessage("hi"), AIMessage("", tool_calls=made)], "allowed_types": ["birds"]}
+        assert await nodes.after_executor(given) == after_executor
+        if after_clarification:
+            assert await nodes.after_clarification(given) == after_clarification
+
+
+class TestRouting:
+    @pytest.mark.promise("ASST-03", "ASST-36")
+    async def test_only_tools_of_the_allowed_types_are_bound(self, desk: Opener) -> None:
+        there = desk(types=["stones"])
+        await there.say("lift it")
+        assert there.model.bound == [["request_clarification", "lift"]]
+
+    @pytest.mark.promise("ASST-03")
+    async def test_other_tools_do_not_run_either(self, desk: Opener, aviary: Aviary) -> None:
+        made = [call("watch", bird="wren"), call("ring", bird="wren"), call("lift", stone="flint"), call("nothing")]
+        there = desk(calls(*made), types=["stones"])
+        assert await there.say("do all of it") is None
+        assert aviary.done == [("lift", "flint")]
+        assert [one.status for one in there.messages if isinstance(one, ToolMessage)] == [
+            *("error", "error", "success", "error")
+        ]
+        assert every_call_is_answered_once(there.messages)
+
+    async def test_the_control_lets_them_run(self, desk: Opener, aviary: Aviary) -> None:
+        await desk(calls(call("watch", bird="wren")), types=["birds"]).say("watch")
+        assert aviary.done == [("watch", "wren")]
+
+    @pytest.mark.parametrize("types", ["birds", None, 5, ["fish"], [None, {}]])
+    async def test_an_answer_that_makes_no_sense_allows_nothing(self, desk: Opener, types: Any) -> None:
+        there = desk(types=types)
+        await there.say("sing")
+        assert there.model.bound == [["request_clarification"]]
+
+
+class TestConfirmation:
+    @pytest.mark.promise("ASST-26", "ASST-30")
+    async def test_all_approved(self, desk: Opener, aviary: Aviary) -> None:
+        there = desk(calls(call("watch", bird="wren"), call("feed", "f", bird="tit"), call("ring", "r", bird="jay")))
+        asked = await there.say("go")
+        assert asked == {
+            "kind": "confirmation",
+            "tool_calls": [
+                {"call_id": "f", "tool_name": "feed", "arguments": {"bird": "tit"}},
+                {"call_id": "r", "tool_name": "ring", "arguments": {"bird": "jay"}},
+            ],
+            "gate": "assent",
+        }
+        assert aviary.done == []
+        assert await there.approve() is None
+        assert sorted(aviary.done) == [("feed", "tit"), ("ring", ("jay", "red")), ("watch", "wren")]
+        assert told(there.messages) == ["human", "calls watch feed ring", "tool watch", "tool feed", "tool ring", "ai"]
+
+    @pytest.mark.promise("ASST-29", "ASST-31")
+    async def test_partly_approved_gives_the_seven_messages(self, desk: Opener, aviary: Aviary) -> None:
+        there = desk(calls(call("feed", "a", bird="tit"), call("feed", "b", bird="jay")))
+        await there.say("go")
+        assert await there.answer(APPROVE, SECOND_NO) is None
+        assert aviary.done == [("feed", "tit")]
+        expected = ["human", "calls feed feed", "tool feed", "tool feed", "calls feed", "tool feed", "ai"]
+        assert told(there.messages) == expected
+        assert "not this one" in texts(there.messages)[1]
+        assert texts(there.messages)[2] == "tit eats"
+        assert every_call_is_answered_once(there.messages)
+
+    @pytest.mark.promise("ASST-29", "ASST-30")
+    async def test_partly_approved_takes_the_free_calls_along(self, desk: Opener, aviary: Aviary) -> None:
+        there = desk(calls(call("feed", bird="tit"), call("watch", bird="wren"), call("feed", bird="jay")))
+        asked = await there.say("go")
+        assert len(asked["tool_calls"]) == 2
+        await there.answer(NO, SECOND)
+        assert sorted(aviary.done) == [("feed", "jay"), ("watch", "wren")]
+        assert told(there.messages)[5:8] == ["calls watch feed", "tool watch", "tool feed"]
+
+    @pytest.mark.promise("ASST-07", "ASST-27")
+    async def test_all_rejected_lets_the_model_think_again(self, desk: Opener, aviary: Aviary) -> None:
+        there = desk(calls(call("feed", "a", bird="tit")), calls(call("feed", "b", bird="jay")))
+        await there.say("go")
+        asked = await there.answer(NO)
+        assert asked["tool_calls"] == [{"call_id": "b", "tool_name": "feed", "arguments": {"bird": "jay"}}]
+        assert aviary.done == []
+        assert "not today" in str(there.model.heard[-1][-1].content)
+        await there.approve()
+        assert aviary.done == [("feed", "jay")]
+
+    @pytest.mark.promise("ASST-28")
+    async def test_all_rejected_and_the_free_calls_run(self, desk: Opener, aviary: Aviary) -> None:
+        there = desk(calls(call("feed", bird="tit"), call("watch", bird="wren")))
+        await there.say("go")
+        assert await there.answer(NO) is None
+        assert aviary.done == [("watch", "wren")]
+        assert "not today" in texts(there.messages)[0]
+
+    async def test_an_edited_call_runs_as_edited(self, desk: Opener, aviary: Aviary) -> None:
+        there = desk(calls(call("ring", bird="jay")))
+        await there.say("go")
+        edited = {"bird": "jay", "colour": "blue"}
+        assert await there.answer(Verdict("0", Verb.EDIT, args=edited)) is None
+        assert aviary.done == [("ring", ("jay", "blue"))]
+        [made] = [one for one in there.messages if isinstance(one, AIMessage) and one.tool_calls][1].tool_calls
+        assert made["args"] == edited
+
+    async def test_an_answer_without_a_decision_runs_nothing(self, desk: Opener, aviary: Aviary) -> None:
+        there = desk(calls(call("feed", "a", bird="tit")))
+        await there.say("go")
+        asked = await there.resume({"approvals": [{"call_id": "a", "approved": True}]})
+        assert (asked["type"], asked["name"]) == ("tool_approval", "feed")
+        assert aviary.done == []
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            "yes",
+            {"approvals": []},
+            {"approvals": [{"call_id": "b", "approved": True}]},
+            {"approvals": [{"call_id": "a", "approved": False}]},
+            {"responses": [{"call_id": "a", "response": "yes"}]},
+        ],
+    )
+    async def test_a_wrong_answer_is_asked_for_again(self, desk: Opener, aviary: Aviary, wrong: Any) -> None:
+        there = desk(calls(call("feed", "a", bird="tit")))
+        first = await there.say("go")
+        assert await there.resume(wrong) == first
+        await there.approve()
+        assert aviary.done == [("feed", "tit")]
+
+    async def test_the_grant_is_the_key_of_the_call(self, desk: Opener, aviary: Aviary) -> None:
+        there = desk(calls(call("ring", bird="jay")))
+        await there.say("go")
+        await there.approve()
+        [grant] = there.grants()
+        assert list(aviary.keys) == [grant.id]
+        shown = Catalogue(await there.nodes.client.tools()).bound(["birds"])
+        assert not any("idempotency_key" in one["function"]["parameters"]["properties"] for one in shown)
+
+
+class TestClarification:
+    @pytest.mark.promise("ASST-11", "ASST-23")
+    async def test_questions_are_answered_by_their_ids(self, desk: Opener) -> None:
+        there = desk(calls(ask("Which bird?", "q1"), ask("Which colour?", "q2")))
+        asked = await there.say("ring one")
+        assert asked["kind"] == "clarification"
+        assert [one["question"] for one in asked["clarifications"]] == ["Which bird?", "Which colour?"]
+        answers = [{"call_id": "q2", "response": "blue"}, {"call_id": "q1", "response": "a jay"}]
+        assert await there.resume({"responses": answers}) is None
+        assert texts(there.messages) == ["a jay", "blue"]
+
+    @pytest.mark.promise("ASST-24")
+    async def test_the_other_calls_are_deferred(self, desk: Opener, aviary: Aviary) -> None:
+        there = desk(calls(call("feed", "f", bird="tit"), ask("And which other?"), call("watch", bird="wren")))
+        assert (await there.say("feed some"))["kind"] == "clarification"
+        asked = await there.respond("none")
+        [shown] = asked["tool_calls"]
+        assert (shown["tool_name"], shown["call_id"] != "f") == ("feed", True)
+        assert aviary.done == []
+        await there.approve()
+        assert sorted(aviary.done) == [("feed", "tit"), ("watch", "wren")]
+        assert told(there.messages)[1:8] == [
+            *("calls feed request_clarification watch", "tool feed", "tool request_clarification", "tool watch"),
+            *("calls feed watch", "tool feed", "tool watch"),
+        ]
+        assert every_call_is_answered_once(there.messages)
+
+    @pytest.mark.promise("ASST-06")
+    async def test_free_calls_run_after_it(self, desk: Opener, aviary: Aviary) -> None:
+        there = desk(calls(ask("Sure?"), call("watch", bird="wren")))
+        await there.say("watch")
+        assert await there.respond("yes") is None
+        assert aviary.done == [("watch", "wren")]
+
+
+class TestWhatCanGoWrong:
+    async def test_the_errors_of_a_tool_are_told_to_the_model(self, desk: Opener) -> None:
+        there = desk(calls(call("feed", bird="dodo"), call("watch", wrong=1)))
+        await there.say("go")
+        assert await there.approve() is None
+        assert len(texts(there.messages)) == 2
+        assert {one.status for one in there.messages if isinstance(one, ToolMessage)} == {"error"}
+
+    async def test_the_model_fails_and_the_thread_goes_on(self, desk: Opener) -> None:
+        there = desk(RuntimeError("secret words"), AIMessage("here I am"))
+        with pytest.raises(ModelFailed, match=r"the model failed \(RuntimeError\)"):
+            await there.say("hello")
+        await there.say("hello again")
+        assert there.messages[-1].content == "here I am"
+
+    async def test_ids_are_unique_in_the_thread(self, desk: Opener) -> None:
+        same = [call("watch", "call_0", bird="wren"), call("watch", "call_0", bird="tit")]
+        there = desk(calls(*same), calls(call("watch", "call_0", bird="jay"), call("watch", "", bird="owl")))
+        await there.say("watch")
+        ids = [one["id"] for m in there.messages if isinstance(m, AIMessage) for one in m.tool_calls]
+        assert len(set(ids)) == 4
+        assert every_call_is_answered_once(there.messages)
+
+    async def test_arguments_that_cannot_be_read(self, desk: Opener, aviary: Aviary) -> None:
+        broken = {"name": "feed", "args": "{bird:", "id": "x", "error": "not JSON", "type": "invalid_tool_call"}
+        there = desk(AIMessage("", invalid_tool_calls=[broken]))
+        assert await there.say("feed") is None
+        assert (texts(there.messages), aviary.done) == (["Error: not JSON"], [])
+
+    async def test_what_was_left_open_is_closed_before_the_next_request(self, desk: Opener) -> None:
+        there = desk(calls(call("feed", "f", bird="tit")), AIMessage("done"))
+        await there.say("feed")
+        await there.say("never mind")
+        assert told(there.messages) == ["human", "calls feed", "tool feed", "human", "ai"]
+
+    def test_a_whole_conversation_needs_no_repair(self) -> None:
+        whole: list[Any] = [
+            HumanMessage("a"),
+            calls(call("x", "1")),
+            ToolMessage("b", tool_call_id="1"),
+            AIMessage("c"),
+        ]
+        assert conversation.repaired(whole) is None
+
+
+class TestDoubt:
+    """A tool that knows no second try was cut off: nobody can know whether it took effect."""
+
+    @pytest.mark.promise("P2")
+    @pytest.mark.parametrize(("outcome", "done"), [("done", 1), ("run_again", 2), ("abandon", 1)])
+    async def test_a_person_says_what_became_of_it(self, desk: Opener, aviary: Aviary, outcome: str, done: int) -> None:
+        there = desk(calls(call("ponder", bird="owl")))
+        await there.say("go")
+        aviary.hangs = True
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1):
+                await there.approve()
+        await there.nodes.client.close()
+        aviary.hangs = False
+        assert (await there._ran(None))["kind"] == "assent.in_doubt"
+        assert len(aviary.done) == 1
+        there.settle(outcome)
+        assert await there.go_on() is None
+        assert len(aviary.done) == done
+        assert every_call_is_answered_once(there.messages)
+
+
+class TestTheRules:
+    READ, WRITE = Tool("peek", reads_only=True), Tool("poke")
+
+    @pytest.mark.promise("ASST-20")
+    def test_without_any_the_annotations_count(self) -> None:
+        assert (Rules().asks(self.READ), Rules().asks(self.WRITE)) == (False, True)
+
+    @pytest.mark.promise("ASST-20")
+    def test_with_a_list_the_mapped_others_run_freely(self) -> None:
+        rules = Rules({"things": ["p?ke", "p*k"]}, ["poke"])
+        assert [rules.asks(Tool(name)) for name in ("poke", "peek", "never_heard_of")] == [True, False, True]
+        assert [rules.type_of(Tool(name)) for name in ("poke", "never_heard_of")] == ["things", "other"]
+
+    @pytest.mark.promise("ASST-20")
+    async def test_they_hold_in_the_graph(self, desk: Opener, aviary: Aviary) -> None:
+        mapping = {"all": ["watch", "feed"], "rest": ["*"]}
+        there = desk(
+            calls(call("watch", bird="wren"), call("feed", bird="tit")), types=["all"], mapping=mapping, hitl=["watch"]
+        )
+        asked = await there.say("go")
+        assert [one["tool_name"] for one in asked["tool_calls"]] == ["watch"]
+        await there.approve()
+        assert len(aviary.done) == 2
+
+    def test_tags_give_types_and_names_do_without_them(self) -> None:
+        found = [Rules().type_of(one) for one in (Tool("a", tags=("sea",)), Tool("add_event"), Tool("b"))]
+        assert found == ["sea", "calendar", "other"]
+
+    def test_a_tool_that_takes_the_name_of_ours_is_not_offered(self) -> None:
+        found = Catalogue([Tool("request_clarification", tags=("x",)), Tool("b", tags=("x",))])
+        assert [one["function"]["name"] for one in found.bound(["x"])] == ["request_clarification", "b"]
+        assert found.usable("request_clarification", ["x"]) is None
+
+
+def test_the_scripted_model_says_done_in_the_end() -> None:
+    assert Scripted(script=[]).invoke("hello").content == "done"

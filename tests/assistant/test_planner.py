@@ -1,0 +1,330 @@
+"""What the offline planner makes of everyday sentences: the calls, and what it asks about instead of guessing."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tests.assistant.planner_talk import BERLIN, NOW, Talk, at, event, names, question
+
+AFTERNOON = datetime(2026, 11, 16, 15, 30, tzinfo=BERLIN)
+SUNDAY = datetime(2026, 11, 22, 8, 0, tzinfo=BERLIN)
+WINTER = datetime(2026, 12, 30, 23, 30, tzinfo=BERLIN)
+BEFORE_SUMMER_TIME = datetime(2026, 3, 27, 12, 0, tzinfo=BERLIN)
+
+EVENTS = [
+    event("Standup", at(17, 9)),
+    event("Lunch with Bob", at(18, 12), 60),
+    event("Design review", at(19, 15), 45),
+    event("Dentist", at(20, 8)),
+]
+
+
+def made(start: str, name: str, **more: Any) -> tuple[str, dict[str, Any]]:
+    return "create_event", {"start": start, "name": name, **more}
+
+
+def changed(event_id: str, **more: Any) -> tuple[str, dict[str, Any]]:
+    return "update_event", {"calendar_id": "primary", "event_id": event_id, **more}
+
+
+def listed(day: str, days: int, calendar_id: str = "primary") -> tuple[str, dict[str, Any]]:
+    return "list_events", {"start_time": f"{day}T00:00:00+01:00", "calendar_id": calendar_id, "duration_days": days}
+
+
+TOMORROW, FRIDAY = "2026-11-17T", "2026-11-20T"
+
+CREATED = [
+    # times
+    ("schedule Yoga tomorrow at half past nine in the morning", NOW, [made(f"{TOMORROW}09:30:00+01:00", "Yoga")]),
+    ("schedule Yoga tomorrow at 9:30 am", NOW, [made(f"{TOMORROW}09:30:00+01:00", "Yoga")]),
+    ("schedule Yoga tomorrow at 09:30", NOW, [made(f"{TOMORROW}09:30:00+01:00", "Yoga")]),
+    ("schedule Yoga tomorrow at 12:15", NOW, [made(f"{TOMORROW}12:15:00+01:00", "Yoga")]),
+    ("Schedule Yoga at noon", NOW, [made("2026-11-16T12:00:00+01:00", "Yoga")]),
+    ("Schedule Yoga at noon", AFTERNOON, [made(f"{TOMORROW}12:00:00+01:00", "Yoga")]),
+    ("schedule yoga today at 15h", NOW, [made("2026-11-16T15:00:00+01:00", "Yoga")]),
+    ("schedule yoga today at 15h30", NOW, [made("2026-11-16T15:30:00+01:00", "Yoga")]),
+    ("schedule yoga tomorrow, 3 pm", NOW, [made(f"{TOMORROW}15:00:00+01:00", "Yoga")]),
+    ("schedule yoga tomorrow at 3 p.m. please", NOW, [made(f"{TOMORROW}15:00:00+01:00", "Yoga")]),
+    ("remind me to call Ana in two hours", NOW, [made("2026-11-16T12:00:00+01:00", "Call Ana")]),
+    ("remind me to stretch in half an hour", NOW, [made("2026-11-16T10:30:00+01:00", "Stretch")]),
+    ("remind me to leave in an hour and a half", WINTER, [made("2026-12-31T01:00:00+01:00", "Leave")]),
+    ("add Dinner tonight at 8", NOW, [made("2026-11-16T20:00:00+01:00", "Dinner")]),
+    ("add a run tomorrow morning at 7", NOW, [made(f"{TOMORROW}07:00:00+01:00", "Run")]),
+    ("add a run at quarter to seven pm tomorrow", NOW, [made(f"{TOMORROW}18:45:00+01:00", "Run")]),
+    ("add a run tomorrow at seven thirty am", NOW, [made(f"{TOMORROW}07:30:00+01:00", "Run")]),
+    ("add a run tomorrow at 7 o'clock in the evening", NOW, [made(f"{TOMORROW}19:00:00+01:00", "Run")]),
+    # days
+    ("create Sync next Tuesday at 10am", NOW, [made("2026-11-24T10:00:00+01:00", "Sync")]),
+    ("create Sync next Tuesday at 10am", SUNDAY, [made("2026-11-24T10:00:00+01:00", "Sync")]),
+    ("create Sync on Tuesday at 10am", NOW, [made(f"{TOMORROW}10:00:00+01:00", "Sync")]),
+    ("create Sync this Friday at 10am", NOW, [made(f"{FRIDAY}10:00:00+01:00", "Sync")]),
+    ("create Sync on Friday of next week at 10am", NOW, [made("2026-11-27T10:00:00+01:00", "Sync")]),
+    ("create Sync on the 3rd at 10am", NOW, [made("2026-12-03T10:00:00+01:00", "Sync")]),
+    ("create Sync on the 30th at 10am", NOW, [made("2026-11-30T10:00:00+01:00", "Sync")]),
+    ("create Sync Dec 4 at 10am", NOW, [made("2026-12-04T10:00:00+01:00", "Sync")]),
+    ("create Sync on the 4th of December 2027 at 10am", NOW, [made("2027-12-04T10:00:00+01:00", "Sync")]),
+    ("create Sync on January 5th at 10am", NOW, [made("2027-01-05T10:00:00+01:00", "Sync")]),
+    ("create Sync on 2026-12-04 at 10:00", NOW, [made("2026-12-04T10:00:00+01:00", "Sync")]),
+    ("create Sync 2026-07-04T10:00:00Z", BEFORE_SUMMER_TIME, [made("2026-07-04T12:00:00+02:00", "Sync")]),
+    ("create Sync on 25/12 at 10am", NOW, [made("2026-12-25T10:00:00+01:00", "Sync")]),
+    ("create Sync on 4.12. at 10am", NOW, [made("2026-12-04T10:00:00+01:00", "Sync")]),
+    ("create Sync the day after tomorrow at 10am", NOW, [made("2026-11-18T10:00:00+01:00", "Sync")]),
+    ("create Sync in 3 days at 10am", NOW, [made("2026-11-19T10:00:00+01:00", "Sync")]),
+    ("create Sync in two weeks at 10am", NOW, [made("2026-11-30T10:00:00+01:00", "Sync")]),
+    ("create Sync on Friday, Dec 4 at 10am", NOW, [made("2026-12-04T10:00:00+01:00", "Sync")]),
+    ("create Sync on Monday at 10am", BEFORE_SUMMER_TIME, [made("2026-03-30T10:00:00+02:00", "Sync")]),
+    # lengths
+    ("plan Yoga tomorrow at 9am for 45 minutes", NOW, [made(f"{TOMORROW}09:00:00+01:00", "Yoga", duration_minutes=45)]),
+    ("plan Yoga tomorrow from 3 to 4:30pm", NOW, [made(f"{TOMORROW}15:00:00+01:00", "Yoga", duration_minutes=90)]),
+    ("plan Yoga tomorrow from 11 to 1pm", NOW, [made(f"{TOMORROW}11:00:00+01:00", "Yoga", duration_minutes=120)]),
+    ("plan Yoga tomorrow, 3-4pm", NOW, [made(f"{TOMORROW}15:00:00+01:00", "Yoga", duration_minutes=60)]),
+    ("plan Yoga between 3pm and 4pm", NOW, [made("2026-11-16T15:00:00+01:00", "Yoga", duration_minutes=60)]),
+    ("plan an hour long Yoga tomorrow at 9am", NOW, [made(f"{TOMORROW}09:00:00+01:00", "Yoga", duration_minutes=60)]),
+    ("plan Yoga tomorrow at 9am until 10:30", NOW, [made(f"{TOMORROW}09:00:00+01:00", "Yoga", duration_minutes=90)]),
+    ("plan Yoga at 9am tomorrow for 1h30", NOW, [made(f"{TOMORROW}09:00:00+01:00", "Yoga", duration_minutes=90)]),
+    ("plan a 20-minute call at 9am tomorrow", NOW, [made(f"{TOMORROW}09:00:00+01:00", "Call", duration_minutes=20)]),
+    # names and places
+    (
+        'create "Tomorrow at 3pm: why?" on Friday at 9am',
+        NOW,
+        [made(f"{FRIDAY}09:00:00+01:00", "Tomorrow at 3pm: why?")],
+    ),
+    ("create an event called “Q&A” on Friday at 9am", NOW, [made(f"{FRIDAY}09:00:00+01:00", "Q&A")]),
+    ("create an event called 'Bob's day' Friday 9am", NOW, [made(f"{FRIDAY}09:00:00+01:00", "Bob's day")]),
+    (
+        "schedule lunch with Bob at Café Luna tomorrow at noon",
+        NOW,
+        [made(f"{TOMORROW}12:00:00+01:00", "Lunch with Bob", location="Café Luna")],
+    ),
+    (
+        "schedule a call with Ann and Bob on Friday at 3pm in Room 5",
+        NOW,
+        [made(f"{FRIDAY}15:00:00+01:00", "Call with Ann and Bob", location="Room 5")],
+    ),
+    (
+        "schedule a meeting tomorrow at 3pm at 12 Main Street with Ann",
+        NOW,
+        [made(f"{TOMORROW}15:00:00+01:00", "Meeting with Ann", location="12 Main Street")],
+    ),
+    (
+        "create a meeting called Budget tomorrow at 9am, notes: bring numbers",
+        NOW,
+        [made(f"{TOMORROW}09:00:00+01:00", "Budget", description="bring numbers")],
+    ),
+    (
+        "Could you please set up a chat with Dr. Who tomorrow at 9am?",
+        NOW,
+        [made(f"{TOMORROW}09:00:00+01:00", "Chat with Dr. Who")],
+    ),
+    ("I have a dentist appointment on Friday at 9am", NOW, [made(f"{FRIDAY}09:00:00+01:00", "Dentist appointment")]),
+    ("I need a haircut on Friday at 9am", NOW, [made(f"{FRIDAY}09:00:00+01:00", "Haircut")]),
+    ("put dentist on my calendar on Friday at 9am", NOW, [made(f"{FRIDAY}09:00:00+01:00", "Dentist")]),
+    ("Team retro Friday 16:00", NOW, [made(f"{FRIDAY}16:00:00+01:00", "Team retro")]),
+    ("create an event: Planning, Friday 9am", NOW, [made(f"{FRIDAY}09:00:00+01:00", "Planning")]),
+    ("remind me on Friday at 9am to call mum", NOW, [made(f"{FRIDAY}09:00:00+01:00", "Call mum")]),
+    ("schedule New Year's brunch on Jan 1st at 11am", NOW, [made("2027-01-01T11:00:00+01:00", "New Year's brunch")]),
+    # several
+    (
+        "create 2 events: Team Meeting at 10am and Lunch with Bob at 12pm",
+        AFTERNOON,
+        [made(f"{TOMORROW}10:00:00+01:00", "Team Meeting"), made(f"{TOMORROW}12:00:00+01:00", "Lunch with Bob")],
+    ),
+    (
+        "create 2 events: Retro at 5pm and Drinks at 6pm",
+        AFTERNOON,
+        [made("2026-11-16T17:00:00+01:00", "Retro"), made("2026-11-16T18:00:00+01:00", "Drinks")],
+    ),
+    (
+        "create three events on Friday: A at 10am, B at 11am, and C at 1pm",
+        NOW,
+        [made(f"{FRIDAY}{hour}:00:00+01:00", name) for hour, name in ((10, "A"), (11, "B"), (13, "C"))],
+    ),
+    (
+        "schedule standup at 9am and lunch with Ann and Bob at noon tomorrow",
+        NOW,
+        [made(f"{TOMORROW}09:00:00+01:00", "Standup"), made(f"{TOMORROW}12:00:00+01:00", "Lunch with Ann and Bob")],
+    ),
+    (
+        "schedule a review tomorrow at 3pm, then schedule drinks on Friday at 6pm",
+        NOW,
+        [made(f"{TOMORROW}15:00:00+01:00", "Review"), made(f"{FRIDAY}18:00:00+01:00", "Drinks")],
+    ),
+    ("book a room tomorrow at 3pm", NOW, [("book_room", {"start": f"{TOMORROW}15:00:00+01:00"})]),
+    (
+        "reserve a meeting room for 5 people tomorrow at 3pm for an hour",
+        NOW,
+        [("book_room", {"start": f"{TOMORROW}15:00:00+01:00", "duration_minutes": 60, "people": 5})],
+    ),
+]
+
+CHANGED = [
+    ("move the standup to 10am", [changed("id-standup", start=f"{TOMORROW}10:00:00+01:00")]),
+    ("move tomorrow's standup from 9am to 10am", [changed("id-standup", start=f"{TOMORROW}10:00:00+01:00")]),
+    ("move the meeting at 3pm to 4pm", [changed("id-design-review", start="2026-11-19T16:00:00+01:00")]),
+    ("move the meeting at 3 to 4pm", [changed("id-design-review", start="2026-11-19T16:00:00+01:00")]),
+    ("reschedule my 8am to next Tuesday at noon", [changed("id-dentist", start="2026-11-24T12:00:00+01:00")]),
+    ("move Lunch with Bob to Friday", [changed("id-lunch-with-bob", start=f"{FRIDAY}12:00:00+01:00")]),
+    ("postpone the design review by an hour", [changed("id-design-review", start="2026-11-19T16:00:00+01:00")]),
+    ("push the standup back by 30 minutes", [changed("id-standup", start=f"{TOMORROW}09:30:00+01:00")]),
+    ("move the dentist an hour earlier", [changed("id-dentist", start=f"{FRIDAY}07:00:00+01:00")]),
+    ("bring the lunch forward by 30 minutes", [changed("id-lunch-with-bob", start="2026-11-18T11:30:00+01:00")]),
+    ('rename the standup to "Daily sync"', [changed("id-standup", name="Daily sync")]),
+    ("change the title of the dentist to Doctor", [changed("id-dentist", name="Doctor")]),
+    ("extend the design review by 15 minutes", [changed("id-design-review", duration_minutes=60)]),
+    ("shorten the lunch by 15 minutes", [changed("id-lunch-with-bob", duration_minutes=45)]),
+    ("make the standup an hour long", [changed("id-standup", duration_minutes=60)]),
+    ("make the standup 15 minutes longer", [changed("id-standup", duration_minutes=45)]),
+    ("extend the design review until 17:00", [changed("id-design-review", duration_minutes=120)]),
+    ("set the standup to 10am", [changed("id-standup", start=f"{TOMORROW}10:00:00+01:00")]),
+    ("can we move the standup to 10am?", [changed("id-standup", start=f"{TOMORROW}10:00:00+01:00")]),
+    ("move the standup to Room 5", [changed("id-standup", location="Room 5")]),
+    ("change the location of the lunch to Café Luna", [changed("id-lunch-with-bob", location="Café Luna")]),
+]
+
+LOOKED_UP = [
+    ("what's on my calendar tomorrow?", [listed("2026-11-17", 1)]),
+    ("What do I have this week?", [listed("2026-11-16", 7)]),
+    ("what is on next week", [listed("2026-11-23", 7)]),
+    ("show me my events on Friday", [listed("2026-11-20", 1)]),
+    ("list my meetings for the next 3 days", [listed("2026-11-16", 3)]),
+    ("do I have anything on Dec 4?", [listed("2026-12-04", 1)]),
+    ("what's planned this weekend", [listed("2026-11-21", 2)]),
+    ("what's on my calendar", [listed("2026-11-16", 7)]),
+    ("am I free tomorrow at 3pm?", [listed("2026-11-17", 1)]),
+    ("when is the standup?", [listed("2026-11-16", 14)]),
+    ("what's on my Work calendar tomorrow?", [("list_calendars", {}), listed("2026-11-17", 1, "work-1")]),
+    ("which calendars do I have?", [("list_calendars", {})]),
+    ("find a café near the station", [("search_places", {"query": "cafe", "near": "station"})]),
+    ("where is the nearest pharmacy?", [("search_places", {"query": "pharmacy"})]),
+    (
+        "I'm looking for a pharmacy near Market Square",
+        [("search_places", {"query": "pharmacy", "near": "Market Square"})],
+    ),
+    ("search for a bakery", [("search_places", {"query": "bakery"})]),
+    (
+        "directions from the station to the harbour",
+        [("get_directions", {"origin": "station", "destination": "harbour"})],
+    ),
+    (
+        "how do I get to Town Hall from Central Station by bike?",
+        [("get_directions", {"origin": "Central Station", "destination": "Town Hall", "mode": "bicycling"})],
+    ),
+    (
+        "find a bakery and show me my events tomorrow",
+        [("search_places", {"query": "bakery"}), listed("2026-11-17", 1)],
+    ),
+]
+
+ASKED = [
+    ("schedule something", "What should I schedule"),
+    ("schedule something tomorrow at 3pm", "called"),
+    ("create an event tomorrow at 9am", "called"),
+    ("schedule Dentist", "When should it be"),
+    ("schedule Dentist tomorrow", "At what time tomorrow"),
+    ("schedule Dentist tomorrow at 3", "3:00 am or 3:00 pm"),
+    ("schedule Dentist tomorrow at 9:30", "9:30 am or 9:30 pm"),
+    ("schedule Dentist tomorrow at half past nine", "9:30 am or 9:30 pm"),
+    ("schedule Dentist from 3 to 4 tomorrow", "3:00 am or 3:00 pm"),
+    ("schedule Dentist at 12 tomorrow", "12:00 am or 12:00 pm"),
+    ("schedule Dentist tomorrow at midnight", "0:00"),
+    ("schedule Dentist tomorrow afternoon", "At what time"),
+    ("schedule Dentist tomorrow after lunch", "leaves the time open"),
+    ("schedule Dentist tomorrow after 3pm", "leaves the time open"),
+    ("schedule Dentist tomorrow at 25:00", "not a time of day"),
+    ("schedule Dentist tomorrow at 3pm or 4pm", "more than one time"),
+    ("schedule Dentist tomorrow at 3pm EST", "time zone"),
+    ("schedule Dentist tomorrow from 5pm to 3pm", "ends before it begins"),
+    ("schedule Dentist next week at 3pm", "“next week” leaves the day open"),
+    ("schedule Dentist this weekend at 3pm", "leaves the day open"),
+    ("schedule Dentist soon", "leaves the day open"),
+    ("schedule Dentist by Friday at 3pm", "leaves the day open"),
+    ("schedule Dentist on Feb 30 at 3pm", "not a date that exists"),
+    ("schedule Dentist on 2027-02-30 at 15:00", "not a date that exists"),
+    ("schedule Dentist on the 31st at 3pm", "not a date that exists"),
+    ("schedule Dentist on 4/12 at 3pm", "4 December or 12 April"),
+    ("schedule Dentist on Monday at 3pm", "is today, and also a week from now"),
+    ("schedule Dentist on Saturday Dec 4 at 3pm", "Which day"),
+    ("schedule Dentist tomorrow or Friday at 3pm", "Which day"),
+    ("schedule Dentist every Monday at 3pm", "repeats"),
+    ("schedule Dentist on the third at 3pm", "cannot read"),
+    ("schedule Dentist two weeks from Friday at 3pm", "Which day"),
+    ("schedule Dentist today at 9am", "has passed"),
+    ("schedule Dentist yesterday at 9am", "has passed"),
+    ("schedule Dentist on 2024-01-01 at 09:00", "has passed"),
+    ("schedule Dentist on 2040-01-01 at 09:00", "five years"),
+    ("schedule Dentist all day tomorrow", "how long"),
+    ("create 3 events: A at 10am and B at 11am", "3 events"),
+    ("create 2 events", "2 events"),
+    ("schedule three meetings tomorrow", "three events"),
+    ("schedule Dentist tomorrow at 9am in the afternoon", "not in that part of the day"),
+    ("schedule Dentist tomorrow at 3pm for -5 minutes", "not a length"),
+    ("where can I eat near the harbour?", "What kind of place"),
+    ("book a room", "When should it be"),
+    ("move the standup", "To which day and time"),
+    ("move the standup to 4", "4:00 am or 4:00 pm"),
+    ("move the standup to next week", "leaves the day open"),
+    ("move the standup forward an hour", "earlier or later"),
+    ("make the standup longer", "How long"),
+    ("shorten the standup by two hours", "How long"),
+    ("move the offsite to 4pm", "no event for “the offsite”"),
+    ("move the meeting to 4pm", "Which one do you mean"),
+    ("move next week's standup to 4pm", "leaves the day open"),
+    ("what's on my calendar on Feb 30?", "not a date that exists"),
+    ("am I free on Monday at 3pm?", "is today, and also a week from now"),
+    ("directions to the harbour", "From where"),
+    ("sing me a song", "do not understand"),
+    ("", "What can I do"),
+    ("is the office open tomorrow at 3pm?", "do not understand"),
+    ("x" * 3000, "longer than I can read"),
+]
+
+SAID = [
+    ("hello", "offline planner (rules, not a language model)"),
+    ("what can you do?", "offline planner (rules, not a language model)"),
+    ("thanks!", "You are welcome."),
+    ("delete the standup", "cannot delete"),
+    ("don't schedule anything tomorrow at 3pm", "did nothing"),
+]
+
+
+def _calls(sentence: str, now: datetime = NOW) -> list[tuple[str, dict[str, Any]]]:
+    """All calls up to the point where a person is needed, those that only prepare included."""
+    talk = Talk(events=[dict(one) for one in EVENTS], now=now)
+    last = talk.say(sentence)
+    return talk.executed + [(call["name"], call["args"]) for call in last.tool_calls]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "now", "calls"), CREATED, ids=[f"{row[0]} ({row[1]:%a %H:%M})" for row in CREATED]
+)
+def test_new_events(sentence: str, now: datetime, calls: list[tuple[str, dict[str, Any]]]) -> None:
+    assert _calls(sentence, now) == calls
+
+
+@pytest.mark.parametrize(("sentence", "calls"), CHANGED, ids=[row[0] for row in CHANGED])
+def test_changed_events(sentence: str, calls: list[tuple[str, dict[str, Any]]]) -> None:
+    found = _calls(sentence)
+    assert found[0][0] == "list_events"
+    assert found[1:] == calls
+
+
+@pytest.mark.parametrize(("sentence", "calls"), LOOKED_UP, ids=[row[0] for row in LOOKED_UP])
+def test_questions_to_the_calendar_and_the_map(sentence: str, calls: list[tuple[str, dict[str, Any]]]) -> None:
+    assert _calls(sentence) == calls
+
+
+@pytest.mark.parametrize(("sentence", "asked"), ASKED, ids=[row[0][:60] for row in ASKED])
+def test_what_is_not_clear_is_asked_about(sentence: str, asked: str) -> None:
+    message = Talk(events=[dict(one) for one in EVENTS]).say(sentence)
+    assert names(message) == ["request_clarification"]
+    assert asked in question(message)
+
+
+@pytest.mark.parametrize(("sentence", "said"), SAID, ids=[row[0] for row in SAID])
+def test_what_needs_no_tool_is_answered(sentence: str, said: str) -> None:
+    message = Talk().say(sentence)
+    assert not message.tool_calls
+    assert said in message.content

@@ -1,0 +1,224 @@
+"""`assent chat` at a real server: what it shows, what it asks, and that a talk goes on where it was left."""
+
+import io
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from tests.cli.command import PATIENCE, Result, environment
+from tests.cli.conftest import Assent
+from tests.servers import ServerProcess, running, wait_until
+
+GRAPHS = Path(__file__).parents[1] / "graphs_assistant" / "langgraph.json"
+
+
+def serving(folder: Path, mode: str, **more: str) -> ServerProcess:
+    database = f"sqlite:///{folder / 'chat.db'}"
+    command = [sys.executable, "-m", "assent", mode, "--port", "0", "--database", database]
+    return ServerProcess(command, {"ASSENT_CONFIG": str(GRAPHS), "ASSENT_ASSISTANT": "scripted", **more})
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with running(serving(tmp_path_factory.mktemp("chat"), "demo")) as server:
+        server.printed("reviewer key")
+        yield server
+
+
+@dataclass
+class Terminal:
+    """Someone who types these lines, one after the other, and then nothing more."""
+
+    assent: Assent
+    monkeypatch: pytest.MonkeyPatch
+    server: ServerProcess
+    thread: str
+
+    def __call__(self, *lines: str, options: tuple[str, ...] = ()) -> Result:
+        self.monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+        return self.assent("chat", "--url", self.server.url, "--thread", self.thread, *options)
+
+
+@pytest.fixture
+def chat(server: ServerProcess, assent: Assent, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    return Terminal(assent, monkeypatch, server, f"talk {uuid4()}")
+
+
+@pytest.mark.promise("ASST-38")
+def test_it_answers(chat: Terminal) -> None:
+    result = chat("hello", "", "/quit")
+    assert (result.code, result.err) == (0, "")
+    assert "Nothing was said in this thread yet." in result.out
+    assert "assistant:\n  | Done: nothing.\n" in result.out
+    assert f"To go on later: assent chat --url {chat.server.url} --thread '{chat.thread}'" in result.out
+
+
+@pytest.mark.promise("ASST-38")
+def test_calls_are_tables_that_are_approved_or_rejected_with_a_reason(chat: Terminal) -> None:
+    result = chat("confirm", "what?", "a", "r", "", "too late")
+    assert "wants to make 2 calls" in result.out
+    assert '    argument  value\n    minutes   30\n    name      "Standup"\n' in result.out
+    assert "\u202e" not in result.out
+    assert '"Lunch\\u202e"' in result.out
+    assert "approve, edit, reject; or /quit" in result.out
+    assert "something has to stand here" in result.out
+    assert "  | Done: {'name': 'Standup', 'minutes': 30}; not done: too late." in result.out
+
+
+def test_a_call_is_edited(chat: Terminal) -> None:
+    result = chat("confirm", "e", "minutes=45", "nonsense", "", "e", "")
+    assert "    minutes: 30 → 45" in result.out
+    assert "write it as name=value" in result.out
+    assert "Done: {'name': 'Standup', 'minutes': 45}; {'name': 'Lunch\\u202e', 'minutes': 60}." in result.out
+
+
+@pytest.mark.promise("ASST-38")
+def test_questions_are_asked_one_by_one(chat: Terminal) -> None:
+    result = chat("ask", "", "tomorrow", "room 2")
+    assert "The assistant asks:\n  | When?\n  about:\n  | a day and a time\n" in result.out
+    assert "  | Done: tomorrow; room 2." in result.out
+
+
+@pytest.mark.promise("ASST-38")
+@pytest.mark.parametrize(("said", "heard"), [("", "accept"), ("done", "accept"), ("decline", "decline")])
+def test_a_login_shows_the_whole_host(chat: Terminal, said: str, heard: str) -> None:
+    result = chat("login", said)
+    assert "  | Connect your calendar\n  host  accounts.example.com:8443\n" in result.out
+    assert "  link  https://accounts.example.com:8443/connect?state=1\n" in result.out
+    assert f"Done: {{'action': '{heard}'}}." in result.out
+
+
+def test_a_form_is_filled_in_field_by_field(chat: Terminal) -> None:
+    result = chat("form", "f", "", "blue", "many", "3", "maybe", "yes")
+    assert '  Room (text, needed, one of "blue", "green")\n' in result.out
+    assert "  people (integer, needed): how many come\n" in result.out
+    assert "this one is needed" in result.out
+    assert "that is not a JSON integer" in result.out
+    assert "    yes or no\n" in result.out
+    assert "{'room': 'blue', 'people': 3, 'catering': True}" in result.out
+
+
+def test_a_form_that_the_server_refuses_is_asked_again(chat: Terminal) -> None:
+    result = chat("form", "f", "red", "0", "", "f", "green", "2", "")
+    assert "! elicitation.content." in result.out
+    assert "elicitation.content.room" in result.out
+    assert "{'room': 'green', 'people': 2, 'catering': False}" in result.out
+
+
+def test_a_form_is_declined(chat: Terminal) -> None:
+    assert "Done: {'action': 'decline'}." in chat("form", "d").out
+
+
+def test_what_is_left_is_shown_again_and_goes_on(chat: Terminal) -> None:
+    left = chat("ask confirm", "/quit")
+    assert left.code == 0
+    result = chat("tomorrow", "here")
+    assert result.out.count("The assistant asks:") == 2
+    assert "wants to make 2 calls" in result.out
+    again = chat("a", "a")
+    assert "wants to make 2 calls" in again.out
+    assert "Done: tomorrow; here; {'name': 'Standup'" in again.out
+    assert "Done: tomorrow; here;" in chat().out
+
+
+def test_what_someone_else_decided_meanwhile(chat: Terminal, server: ServerProcess) -> None:
+    chat("confirm")
+    headers = {"x-api-key": server.printed("reviewer key")}
+    with httpx.Client(base_url=server.url, headers=headers, trust_env=False) as ana:
+        query = {"metadata": {"assistant_thread_id": chat.thread}}
+        [thread] = ana.post("/threads/search", json=query).json()
+        found = ana.get("/api/inbox/items", params={"filter": f"is:pending thread:{thread['thread_id']}"}).json()
+        [item] = found["items"]
+        decision = {"revision": item["revision"], "hash": item["hash"], "verb": "approve"}
+        ana.post(f"/api/inbox/items/{item['id']}/decision", json=decision).raise_for_status()
+    result = chat()
+    assert "wants to make" not in result.out
+    assert "Done: {'name': 'Standup'" in result.out
+
+
+def test_a_question_for_the_inbox(chat: Terminal) -> None:
+    result = chat("odd")
+    assert "decided in the inbox: assent inbox get " in result.out
+    assert result.code == 0
+
+
+def test_a_failure_is_told_and_the_talk_goes_on(chat: Terminal) -> None:
+    result = chat("fail", "hello")
+    assert "! the assistant could not answer" in result.out
+    assert "sk-do-not-tell" not in result.out
+    assert "Done: nothing." in result.out
+
+
+def test_help(chat: Terminal) -> None:
+    assert "leave; what is pending stays so" in chat("/help", "/what").out
+
+
+def test_a_new_talk_has_a_name_of_its_own(chat: Terminal) -> None:
+    chat.monkeypatch.setattr(sys, "stdin", io.StringIO("hello\n"))
+    result = chat.assent("chat", "--url", chat.server.url)
+    assert "thread chat-" in result.out
+    assert "Done: nothing." in result.out
+
+
+def test_as_a_process_in_a_pipe(server: ServerProcess, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "assent", "chat", "--thread", f"{uuid4()}"],
+        cwd=tmp_path,
+        env=environment(ASSENT_URL=server.url),
+        input="confirm\na\na\n/quit\n",
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "you> confirm\n" in done.stdout
+    assert "Done: {'name': 'Standup', 'minutes': 30}" in done.stdout
+
+
+def test_where_nobody_is_a_person_nobody_decides(
+    assent: Assent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with running(serving(tmp_path, "dev")) as server:
+        key = server.printed("reviewer key")
+        chat = Terminal(assent, monkeypatch, server, "t")
+        refused = chat("confirm", "a", "a")
+        assert (refused.code, "may not decide" in refused.err) == (4, True)
+        assert "Done: {'name': 'Standup'" in chat("a", "a", options=("--key", key)).out
+
+
+def test_where_there_is_no_assistant(assent: Assent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with running(serving(tmp_path, "dev", ASSENT_ASSISTANT="")) as server:
+        result = Terminal(assent, monkeypatch, server, "t")("hello")
+        assert result.code == 5
+        assert "the setting assistant" in result.err
+
+
+def test_where_nobody_answers(assent: Assent) -> None:
+    result = assent("chat", "--url", "http://127.0.0.1:9", "--thread", "t")
+    assert (result.code, "does not answer" in result.err) == (7, True)
+
+
+def test_a_key_that_is_none(chat: Terminal) -> None:
+    assert chat("hello", options=("--key", "asnt_reviewer_wrong")).code == 4
+    assert chat("hello", options=("--key", "ключ")).code == 2
+
+
+def test_the_thread_is_waited_for_while_it_is_busy(chat: Terminal, tmp_path: Path) -> None:
+    gate = tmp_path / "open"
+    body = {"thread_id": chat.thread, "user_request": f"slow:{gate}"}
+    with httpx.Client(base_url=chat.server.url, trust_env=False) as client:
+        with pytest.raises(httpx.ReadTimeout):
+            client.post("/run", json=body, timeout=0.5)
+        query = {"metadata": {"assistant_thread_id": chat.thread}, "status": "busy"}
+        wait_until(lambda: client.post("/threads/search", json=query).json(), "it never ran")
+    chat.monkeypatch.setattr("assent.cli.chat.time.sleep", lambda seconds: gate.touch())
+    result = chat()
+    assert "The assistant is still at it" in result.out
+    assert "Done: nothing." in result.out

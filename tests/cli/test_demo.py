@@ -1,0 +1,89 @@
+"""`assent demo`: what waits when it starts for the first time, and the line it prints to make more."""
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.cli.command import PATIENCE, Server, serving
+from tests.servers import wait_until
+
+EXAMPLES = {
+    ("tool", "human_interrupt", "send_email"),
+    ("question", "clarification", "Where does Ana go?"),
+    ("form", "form_elicitation", "The trip of Ben to Marenby: when, and how?"),
+    ("config_change", "request", "Raise the rate limit of the checkout service"),
+}
+
+
+def waiting(server: Server) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = server.get("/api/inbox/items?filter=is:pending").json()["items"]
+    return found
+
+
+def kinds(server: Server) -> set[tuple[str, str, str]]:
+    return {(item["type"], item["dialect"], item["title"]) for item in waiting(server)}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("demo"), "demo", "--port", "0") as server:
+        yield server
+
+
+@pytest.mark.promise("ASST-40")
+def test_one_of_each_kind_waits(demo: Server) -> None:
+    wanted = EXAMPLES | {("tool", "confirmation", "create_event")}
+    wait_until(lambda: wanted <= kinds(demo), f"not all of them wait: {kinds(demo)}")
+
+
+def test_the_change_tells_field_by_field(demo: Server) -> None:
+    [item] = [one for one in waiting(demo) if one["type"] == "config_change"]
+    whole = demo.get(f"/api/inbox/items/{item['id']}").json()
+    assert {"field": "rate_limit.burst", "from": 50, "to": 100} in whole["asked"]["payload"]["changes"]
+
+
+@pytest.mark.promise("ASST-40")
+def test_the_printed_line_makes_more(demo: Server) -> None:
+    command, url, flag, header, data, body = shlex.split(demo.said["try"])
+    assert (command, flag, header, data) == ("curl", "-H", "content-type: application/json", "-d")
+    with httpx.Client(trust_env=False, timeout=PATIENCE) as client:
+        asked = client.post(url, json=json.loads(body))
+        assert (asked.status_code, asked.json()["status"]) == (202, "confirmation_required")
+        calls = asked.json()["pending_action"]["tool_calls"]
+        said = [{"call_id": call["call_id"], "approved": True} for call in calls]
+        done = client.post(url.replace("/run", "/resume"), json={"thread_id": "mine", "approvals": said})
+    assert (done.status_code, done.json()["status"]) == (200, "success")
+
+
+def test_without_the_assistant_the_rest_waits_all_the_same(tmp_path: Path) -> None:
+    import assent.demo
+
+    folder = Path(assent.demo.__file__).parent
+    graphs: dict[str, Any] = {name: f"{folder / name}.py:graph" for name in ("email_draft", "trip")}
+    broken = tmp_path / "broken.py"
+    broken.write_text("raise RuntimeError('not today')\n")
+    config = tmp_path / "langgraph.json"
+    config.write_text(json.dumps({"dependencies": ["."], "graphs": graphs | {"assistant": f"{broken}:graph"}}))
+    with serving(tmp_path, "demo", "--port", "0", changes={"ASSENT_CONFIG": str(config)}) as server:
+        wait_until(lambda: kinds(server) == EXAMPLES, "the rest does not wait")
+        _, url, *_, body = shlex.split(server.said["try"])
+        with httpx.Client(trust_env=False, timeout=PATIENCE) as client:
+            assert client.post(url, json=json.loads(body)).status_code == 200
+            gone = client.post(f"{server.url}/run", json={"thread_id": "t", "user_request": "x"})
+        assert gone.status_code == 503
+        wait_until(lambda: len(waiting(server)) == 6, "the printed line made nothing")
+
+
+def test_a_second_start_adds_nothing(tmp_path: Path) -> None:
+    counted = []
+    for _ in range(2):
+        with serving(tmp_path, "demo", "--port", "0") as server:
+            wait_until(lambda server=server: len(waiting(server)) >= 6, "the examples do not wait")
+            counted.append(len(waiting(server)))
+            server.stop()
+    assert counted == [6, 6]

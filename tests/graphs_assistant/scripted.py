@@ -1,0 +1,122 @@
+"""An assistant by script: the words of a request say what it asks for, one after the other, before it answers.
+
+`ask`, `confirm`, `login`, `form` and `odd` pause, `fail` raises, `slow:FILE` waits until the file is there. What was
+carried out is kept in the state under `done`, so a test can count it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from pathlib import Path
+from typing import Annotated, Any
+
+from langchain_core.messages import AIMessage
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.types import interrupt
+
+FORM = {
+    "type": "object",
+    "properties": {
+        "room": {"type": "string", "enum": ["blue", "green"], "title": "Room"},
+        "people": {"type": "integer", "minimum": 1, "description": "how many come"},
+        "catering": {"type": "boolean", "default": False},
+    },
+    "required": ["room", "people"],
+}
+SECRET = "sk-do-not-tell"
+
+
+class State(MessagesState):
+    done: Annotated[list[Any], operator.add]
+    asked: int
+
+
+def _steps(state: State) -> list[str]:
+    said = [message.content for message in state["messages"] if message.type == "human"]
+    return str(said[-1]).split() if said else []
+
+
+def _call(name: str, state: State) -> str:
+    return f"{name}_{len(state.get('done', []))}_{len(state['messages'])}"
+
+
+def _clarify(state: State) -> list[Any]:
+    first, second = _call("when", state), _call("where", state)
+    asked = [
+        {"call_id": first, "question": "When?", "context": "a day and a time"},
+        {"call_id": second, "question": "Where?", "context": "a room"},
+    ]
+    answer = interrupt({"kind": "clarification", "clarifications": asked})
+    return [one["response"] for one in answer["responses"]]
+
+
+def _confirm(state: State) -> list[Any]:
+    calls = [
+        {"call_id": _call("a", state), "tool_name": "create_event", "arguments": {"name": "Standup", "minutes": 30}},
+        {
+            "call_id": _call("b", state),
+            "tool_name": "create_event",
+            "arguments": {"name": "Lunch\u202e", "minutes": 60},
+        },
+    ]
+    answer = interrupt({"kind": "confirmation", "tool_calls": calls})
+    arguments = {call["call_id"]: call["arguments"] for call in calls}
+    return [
+        one.get("arguments", arguments[one["call_id"]]) if one["approved"] else f"not done: {one['feedback']}"
+        for one in answer["approvals"]
+    ]
+
+
+def _login(state: State) -> list[Any]:
+    message, url = "Connect your calendar", "https://accounts.example.com:8443/connect?state=1"
+    return [interrupt({"kind": "oauth_url", "url": url, "message": message, "elicitation_id": "e1"})]
+
+
+def _form(state: State) -> list[Any]:
+    return [interrupt({"kind": "form_elicitation", "message": "Which room?", "schema": FORM})]
+
+
+def _odd(state: State) -> list[Any]:
+    return [interrupt("what do you make of this?")]
+
+
+def _fail(state: State) -> list[Any]:
+    raise RuntimeError(f"connection to https://model.internal refused for {SECRET}")
+
+
+_WORDS = {"ask": _clarify, "confirm": _confirm, "login": _login, "form": _form, "odd": _odd, "fail": _fail}
+
+
+async def step(state: State) -> dict[str, Any]:
+    word = _steps(state)[state.get("asked", 0)]
+    if word.startswith("slow:"):
+        gate = Path(word.removeprefix("slow:"))
+        while not await asyncio.to_thread(gate.exists):  # noqa: ASYNC110 - a test opens it from outside
+            await asyncio.sleep(0.01)
+    done = _WORDS[word](state) if word in _WORDS else []
+    return {"done": done, "asked": state.get("asked", 0) + 1}
+
+
+def answer(state: State) -> dict[str, Any]:
+    told = "; ".join(map(str, state.get("done", []))) or "nothing"
+    return {"messages": [AIMessage([{"type": "text", "text": f"Done: {told}."}])], "asked": 0}
+
+
+def begin(state: State) -> dict[str, Any]:
+    return {"asked": 0}
+
+
+def _next(state: State) -> str:
+    return "step" if state.get("asked", 0) < len(_steps(state)) else "answer"
+
+
+builder = StateGraph(State)
+builder.add_node("begin", begin)
+builder.add_node("step", step)
+builder.add_node("answer", answer)
+builder.add_edge(START, "begin")
+builder.add_conditional_edges("begin", _next, ["step", "answer"])
+builder.add_conditional_edges("step", _next, ["step", "answer"])
+builder.add_edge("answer", END)
+graph = builder.compile()

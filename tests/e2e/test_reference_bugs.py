@@ -97,6 +97,7 @@ async def test_09_the_modes_of_a_followed_thread_count(client: LangGraphClient) 
         return first.done()
 
     await until(is_there)
+    await is_there()  # one more, whichever of them was the first to be heard
     assert [(await first).event, (await anext(following)).event] == ["metadata", "metadata"]
     await following.aclose()  # type: ignore[attr-defined]
 

@@ -207,11 +207,12 @@ async def test_several_runs_are_made_at_once(client: LangGraphClient) -> None:
 
 
 async def test_of_several_runs_one_that_cannot_be_leaves_none(client: LangGraphClient) -> None:
-    before = await client.threads.count()
-    payloads: Any = [{"assistant_id": "echo", "input": {}, "on_completion": "keep"}, {"assistant_id": "nope"}]
+    mark = {"batch": str(uuid4())}
+    kept = {"assistant_id": "echo", "input": {}, "on_completion": "keep", "metadata": mark}
+    payloads: Any = [kept, {"assistant_id": "nope"}]
     with pytest.raises(UnprocessableEntityError):
         await client.runs.create_batch(payloads)
-    assert await client.threads.count() == before
+    assert await client.threads.count(metadata=mark) == 0
 
 
 @pytest.mark.parametrize("by", ["ids", "status"])

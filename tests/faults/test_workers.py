@@ -18,10 +18,11 @@ import pytest
 from assent.domain.access import DEFAULT_TENANT
 from assent.domain.frames import END
 from assent.domain.ids import new_id
+from assent.domain.policies import ADVISE_ALL
 from assent.domain.runs import Cancel, Run, RunStatus
 from assent.errors import AnswerRefused
 from assent.services.starting import RunRequest
-from assent.store import checkpoints
+from assent.store import checkpoints, policies
 from assent.store.transaction import Tx
 from tests.faults.test_kills import Trace
 from tests.postgres import Cluster
@@ -42,7 +43,8 @@ async def crew(postgres: Cluster, folder: Path) -> AsyncIterator[Crew]:
 
 
 async def test_a_run_is_asked_for_in_one_process_and_executed_in_another(crew: Crew) -> None:
-    """Followed, cancelled, delayed, answered: all from here."""
+    """Followed, cancelled, delayed, answered: all from here, where whoever may start runs may answer as well."""
+    await crew.store.write("default", policies.put, ADVISE_ALL, source="api", actor="system")
     await crew.hire()
     run = await crew.start("slow", input={"text": "t"}, after_seconds=0.3)
     followed = crew.engine.runs.follow(run.id)

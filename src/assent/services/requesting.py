@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from assent.dialects import request as dialect
-from assent.domain import canonical, schemas
+from assent.domain import canonical
 from assent.domain.access import Kind, Principal, Scope
 from assent.domain.canonical import Json
 from assent.domain.items import Item, ItemStatus, Revision
@@ -133,6 +133,8 @@ def _question(asked: Mapping[str, Json]) -> Question:
 
 
 def _require_actions(actions: Any) -> None:
+    from assent.domain import schemas  # what it stands on is large, and few requests bring a schema
+
     if len(actions) > _MOST_ACTIONS:
         raise Invalid(f"actions: at most {_MOST_ACTIONS}")
     keys = [str(one.get("key") or index) for index, one in enumerate(actions)]

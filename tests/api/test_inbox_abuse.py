@@ -168,3 +168,15 @@ async def test_many_at_once_can_be_repeated_by_their_key(office: Office) -> None
     ]
     assert said[0] == said[1]
     assert all(one["ok"] for one in said[0]["results"])
+
+
+@pytest.mark.promise("P7")
+async def test_an_edit_into_what_this_agent_may_never_do_is_refused(office: Office) -> None:
+    rule = {"name": "not so much", "then": "never", "agent": "a agent", "when": "args.limit > 100"}
+    await office.policy({"rules": [rule]})
+    item = await office.request()
+    edit = [{"key": "0", "verb": "edit", "args": {"limit": 5000}}]
+    [fault] = problem(await office.decide(item, actions=edit), 422, "invalid_decision")["errors"]
+    assert fault["path"] == "actions[0].args"
+    now = await office.get(item["id"])
+    assert (now["status"], now["revision"]) == ("PENDING", 1)

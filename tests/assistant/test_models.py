@@ -34,13 +34,14 @@ from assent.gate.keeper import kept_by
 from assent.settings import AssistantSettings
 from tests.assistant.calendars import served
 from tests.assistant.desk import Aviary, Desk, client_of
+from tests.missing import missing
 
 
 def require(module: str, package: str) -> None:
     try:
         importlib.import_module(module)
     except ImportError:
-        pytest.skip(f"{package} is optional and not installed")
+        missing(f"{package}: pip install {package}")
 
 
 class Provider:
@@ -214,8 +215,10 @@ class TestTraces:
         collector = Collector()
         with served(collector.app, lifespan=False) as address:
             monkeypatch.setenv("LANGFUSE_HOST", address)
-            await self._runs(inbox, folder, monkeypatch)
-            await asyncio.to_thread(langfuse.get_client(public_key="pk-here").flush)
+            try:
+                await self._runs(inbox, folder, monkeypatch)
+            finally:
+                await asyncio.to_thread(langfuse.get_client(public_key="pk-here").shutdown)
         assert collector.has(tracing.trace_id("t-1"))
 
     async def test_opentelemetry_gets_them(
@@ -238,6 +241,7 @@ class TestTraces:
     ) -> None:
         require("langfuse", "langfuse")
         require("openinference.instrumentation.langchain", "openinference-instrumentation-langchain")
+        langfuse = importlib.import_module("langfuse")
         monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", "pk-nowhere")
         monkeypatch.setenv("LANGFUSE_SECRET_KEY", "sk")
         monkeypatch.setenv("LANGFUSE_HOST", NOWHERE)
@@ -245,6 +249,7 @@ class TestTraces:
         try:
             await self._runs(inbox, folder, monkeypatch)
         finally:
+            await asyncio.to_thread(langfuse.get_client(public_key="pk-nowhere").shutdown)
             _uninstrument()
 
     async def _runs(self, inbox: LocalInbox, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
 
 from assent import dialects
 from assent.dialects.breakpoint import NAME as BREAKPOINT
@@ -37,6 +36,7 @@ from assent.services import carrying
 from assent.services.carrying import Case, case_of
 from assent.services.decision_views import decision_view, with_secrets
 from assent.store import asking, decisions, deliveries, events, grants, items, policies, threads, users
+from assent.store.agents import agent_of
 from assent.store.decisions import Decision
 from assent.store.transaction import Tx
 
@@ -340,9 +340,9 @@ def _forbidden_tools(tx: Tx, case: Case, verdicts: Sequence[Verdict]) -> Sequenc
     """An edit may lead to another tool, or to other arguments, only where the policy lets that run at all."""
     names = {action.key: action.name for action in case.question.actions}
     edited = [(index, one) for index, one in enumerate(verdicts) if one.verb is Verb.EDIT and one.key in names]
-    policy, item = policies.in_force(tx).parsed(), case.item
+    policy, graph, agent = policies.in_force(tx).parsed(), case.item.graph_id or "", agent_of(tx, case.item.requester)
     calls = (
-        (index, one, Call(one.name or names[one.key], one.args, item.graph_id or "", "", tx.tenant))
+        (index, one, Call(one.name or names[one.key], one.args, graph, agent.name, tx.tenant, agent.id))
         for index, one in edited
     )
     return [
@@ -469,7 +469,7 @@ def _close(
     decision: Decision,
     status: ItemStatus,
     resolution: Resolution,
-    undo_until: Any = None,
+    undo_until: datetime | None = None,
 ) -> Item:
     item = case.item
     closed = items.change(
@@ -498,7 +498,7 @@ def _feedback(case: Case, notes: str) -> tuple[Verdict, ...]:
     return verdicts
 
 
-def _undo_until(tx: Tx, grace: timedelta) -> Any:
+def _undo_until(tx: Tx, grace: timedelta) -> datetime | None:
     if not timedelta() <= grace <= LONGEST_GRACE:
         raise Invalid(f"grace_seconds must be between 0 and {LONGEST_GRACE.total_seconds():.0f}")
     return tx.now() + grace if grace else None

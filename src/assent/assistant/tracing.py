@@ -34,6 +34,13 @@ def traced(settings: AssistantSettings, thread_id: str | None) -> Iterator[list[
         yield handlers
 
 
+def stop() -> None:
+    """Sends what is left and ends the threads that send."""
+    for provider in _providers.values():
+        provider.shutdown()
+    _providers.clear()
+
+
 def trace_id(thread_id: str) -> str:
     """As Langfuse makes one of a seed: 32 hexadecimal digits."""
     return hashlib.sha256(thread_id.encode()).digest()[:16].hex()
@@ -48,13 +55,16 @@ def _langfuse(settings: AssistantSettings, thread_id: str | None) -> list[Any]:
     assert settings.langfuse_public_key is not None
     assert settings.langfuse_secret_key is not None
     public = settings.langfuse_public_key.get_secret_value()
-    # A client of the same public key is the same one; what it sends, it sends from a thread of its own.
-    langfuse.Langfuse(
-        public_key=public,
-        secret_key=settings.langfuse_secret_key.get_secret_value(),
-        host=settings.langfuse_host,
-        timeout=5,
-    )
+    if public not in _providers:
+        # A provider of its own, or Langfuse would be sent what every other library of the process traces.
+        _providers[public] = provider = import_module("opentelemetry.sdk.trace").TracerProvider()
+        langfuse.Langfuse(
+            public_key=public,
+            secret_key=settings.langfuse_secret_key.get_secret_value(),
+            host=settings.langfuse_host,
+            timeout=5,
+            tracer_provider=provider,
+        )
     context: Any = {"trace_id": trace_id(thread_id)} if thread_id else None
     return [hooks.CallbackHandler(public_key=public, trace_context=context)]
 

@@ -115,6 +115,7 @@ def approval_view(row: Any) -> dict[str, Any]:
 
 def _put(tx: Tx, caller: Principal, policy: Policy, source: str) -> Version:
     """The same policy again is no new version: repeating a request that got lost is safe."""
+    events.lock(tx)
     current = rows.in_force(tx)
     if current.number and current.hash == policies.digest(policy):
         return current
@@ -124,6 +125,8 @@ def _put(tx: Tx, caller: Principal, policy: Policy, source: str) -> Version:
 
 
 def _provide(tx: Tx, policy: Policy, source: str) -> None:
+    """Servers that start together each say what they bring; the first one puts it in force."""
+    events.lock(tx)
     current, before = rows.in_force(tx), rows.latest_of(tx, source)
     own = current.source in (API, FILE) and source == BUILT_IN
     if own or (before is not None and before.hash == policies.digest(policy) and source == FILE):

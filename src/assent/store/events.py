@@ -70,6 +70,11 @@ def append(tx: Tx, actor: Principal | str, kind: str, subject: str, payload: dic
     return event
 
 
+def lock(tx: Tx) -> None:
+    """Holds the timeline until the transaction ends: for what must be read and told by one at a time."""
+    _locked_head(tx)
+
+
 def head(tx: Tx) -> Head | None:
     row = tx.first(_HEAD)
     if row is not None:

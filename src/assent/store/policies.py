@@ -73,7 +73,7 @@ def get(tx: Tx, number: int) -> Version | None:
 
 
 def put(tx: Tx, policy: Policy, *, source: str, actor: str) -> Version:
-    """The next version. Two at once would take the same number: one of them is told to try again."""
+    """The next version. The caller holds the timeline, or two at once would take the same number."""
     kept = policies.to_json(policy)
     version = Version(in_force(tx).number + 1, kept, policies.digest(policy), source, actor, tx.now())
     tx.insert(

@@ -32,7 +32,10 @@ from assent.services.assistants import Assistants
 from assent.services.audit import Audit
 from assent.services.deadlines import Deadlines
 from assent.services.deliveries import Deliveries
+from assent.services.deployments import Deployments
 from assent.services.inbox import Inbox
+from assent.services.inboxes import Inboxes
+from assent.services.insights import Insights
 from assent.services.keys import Keys
 from assent.services.live import Live
 from assent.services.metrics import Metrics, Workers
@@ -114,6 +117,7 @@ def create_services(store: Store, settings: Settings) -> Services:
             event_payloads=settings.retention_event_payloads,
             deliveries=settings.retention_deliveries,
             frames=settings.retention_frames,
+            items=settings.retention_items,
         ),
     )
 
@@ -248,16 +252,19 @@ def local_inbox_app(services: Services, caller: Principal) -> ASGIApp:
     """The routes of inbox and policies over a database, in the name of one caller: for commands, beside no server."""
     from fastapi import FastAPI
 
-    from assent.api import inbox, policies
+    from assent.api import inbox, inboxes, insights, policies
     from assent.http import errors
 
     app, items = FastAPI(), Inbox(services.store)
     errors.install(app)
     app.include_router(inbox.routes(items, Live(services.store, items)))
+    app.include_router(inboxes.routes(Inboxes(services.store, items)))
     app.include_router(policies.routes(services.policies))
+    app.include_router(insights.routes(Insights(services.store)))
 
     async def as_caller(scope: Scope, receive: Receive, send: Send) -> None:
-        await app({**scope, "state": {"principal": caller}}, receive, send)
+        headers = [(name, value) for name, value in scope["headers"] if name != b"host"]  # nobody listens anywhere
+        await app({**scope, "headers": headers, "state": {"principal": caller}}, receive, send)
 
     return as_caller
 
@@ -273,20 +280,39 @@ def _assistant(store: Store, engine: Engine, graph_id: str) -> Assistant:
     )
 
 
+def _inboxes(store: Store, engine: Engine, settings: Settings) -> Inboxes:
+    """`url` leads here only where somebody has said so: commands use it to find a server, and it has a default."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    listens = (f"http://{host}:{settings.port}",) if settings.port else ()
+    named = (settings.url,) if "url" in settings.model_fields_set else ()
+    return Inboxes(store, engine.inbox, Deployments((*listens, *named)), engine.assistants.resolve)
+
+
 def create_app(services: Services, engine: Engine, settings: Settings) -> FastAPI:
     from fastapi import FastAPI
     from starlette.middleware.cors import CORSMiddleware
 
     from assent.api import assistant as talks
-    from assent.api import audit, deliveries, health, inbox, keys, policies, sessions, users
+    from assent.api import audit, deliveries, health, inbox, inboxes, keys, policies, sessions, users
+    from assent.api import insights as insight_routes
     from assent.api.langgraph import assistants, runs, system, threads
     from assent.api.schemas import Problem
     from assent.http import boundary, custom_routes, errors
     from assent.http.authentication import Authentication
     from assent.http.counting import RequestCount
     from assent.http.telemetry import telemetry
+    from assent.web import assets, bulk, pages, people_page
+    from assent.web import audit as audit_pages
     from assent.web import inbox as inbox_pages
-    from assent.web import pages, rendering
+    from assent.web import inboxes as inboxes_pages
+    from assent.web import insights as insights_pages
+    from assent.web import keys as keys_pages
+    from assent.web import policies as policies_pages
+    from assent.web import settings as settings_pages
+    from assent.web import threads as thread_pages
+    from assent.web.desk import Desk
+    from assent.web.shell import Shell
+    from assent.web.thread_page import Sources
 
     app = FastAPI(
         title="Assent",
@@ -297,12 +323,16 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
         responses={"4XX": {"model": Problem}, "5XX": {"model": Problem}},
     )
     errors.install(app)
-    app.mount("/static", rendering.static_files())
+    views = _inboxes(services.store, engine, settings)
+    shell = Shell(engine.inbox, views)
+    figures = Insights(services.store, access=ThreadAccess(engine.custom_auth))
+    app.mount("/static", assets.app())
     for api in (  # they are tried one after another, so what is asked for most comes first
         runs.routes(engine.runs),
         threads.routes(engine.threads),
         health.routes(services.store),
         inbox.routes(engine.inbox, engine.live),
+        inboxes.routes(views),
         policies.routes(services.policies),
         sessions.routes(services.access),
         keys.routes(services.keys),
@@ -311,8 +341,20 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
         deliveries.routes(services.deliveries),
         assistants.routes(engine.assistants),
         system.routes(engine.metrics),
-        pages.routes(services.access, services.audit, settings),
-        inbox_pages.routes(engine.inbox, services.deliveries, services.store),
+        pages.routes(services.access, shell),
+        inboxes_pages.routes(views, engine.project.graphs, shell),
+        policies_pages.routes(services.policies, services.store, shell),
+        audit_pages.routes(services.audit, services.store, shell),
+        settings_pages.routes(services.deliveries, engine.project.graphs, settings, shell),
+        keys_pages.routes(services.keys, services.users, shell),
+        people_page.routes(services.users, shell),
+        insight_routes.routes(figures),
+        insights_pages.routes(figures, services.store, shell),
+        thread_pages.routes(
+            Sources(engine.threads, engine.assistants, engine.runs, engine.inbox, services.store), shell, settings
+        ),
+        bulk.routes(engine.inbox, shell),
+        inbox_pages.routes(Desk(engine.inbox, services.deliveries, services.store), shell),
     ):
         app.include_router(api)
     if settings.assistant:

@@ -32,7 +32,8 @@ one CLI line and an exit code); nobody below a surface knows about HTTP response
     │   ├── StaleRevision             stale_revision        409   what is asked has changed (+ `revision`, `hash`)
     │   ├── InvalidTransition         invalid_transition    409   (+ `from`, `to`, `allowed`)
     │   ├── ClaimedByOther            claimed_by_other      409   (+ `claimed_by`, `until`)
-    │   └── AwaitingResubmission      awaiting_resubmission 409   the agent works on a new revision
+    │   ├── AwaitingResubmission      awaiting_resubmission 409   the agent works on a new revision
+    │   └── InDoubt                   in_doubt              409   the same call may have been made (+ `doubts`)
     ├── TooLarge                      too_large             413
     ├── AssistantFailed               assistant_failed      502   the assistant's model or a server it needs (+ `id`)
     ├── AuditBroken                   audit_broken          500   the event chain does not verify
@@ -244,6 +245,13 @@ class AwaitingResubmission(Conflict):
     """The agent was asked for a new revision; there is nothing to decide before it comes."""
 
     code = "awaiting_resubmission"
+
+
+class InDoubt(Conflict):
+    """The same call was begun before and may have been made: say first what became of it."""
+
+    code = "in_doubt"
+    hint = "settle the item that is in doubt, then approve this one if it is still wanted"
 
 
 class TooLarge(AssentError):

@@ -130,6 +130,7 @@ class Settings(BaseModel):
     retention_event_payloads: Duration | None = None
     retention_frames: Duration = timedelta(hours=1)
     retention_deliveries: Duration = timedelta(days=30)
+    retention_items: Duration | None = None
 
     @property
     def database_shown(self) -> str:

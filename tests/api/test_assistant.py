@@ -1,12 +1,7 @@
 """The assistant over HTTP: every row of the contract's table, over a graph that asks by script."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
 import httpx
 import pytest
@@ -14,103 +9,14 @@ import pytest
 from assent.domain.access import Kind, Role, operator
 from assent.services.onboarding import LOCAL_USER
 from assent.settings import Mode
-from tests.api.house import Builder, House
+from tests.api.house import LOOPBACK, Builder, House
 from tests.api.reviewing import until
+from tests.api.talking import GRAPHS, NO, SECRET_KEY, YES, Body, Talk, approvals, demo, house, houses, responses, talk
 from tests.servers import dev_server, running, wait_until
 
-GRAPHS = Path(__file__).parents[1] / "graphs_assistant" / "langgraph.json"
-SECRET_KEY = "0123456789abcdef0123456789abcdef"
+__all__ = ["demo", "house", "houses", "talk"]
+
 EVIL = "https://evil.example"
-Body = dict[str, Any]
-
-
-@dataclass
-class Talk:
-    """One thread with the assistant, as its person has it."""
-
-    house: House
-    client: httpx.AsyncClient
-    agent: httpx.AsyncClient
-    thread: str
-
-    async def run(self, text: str, **more: Any) -> httpx.Response:
-        return await self.client.post("/run", json={"thread_id": self.thread, "user_request": text, **more})
-
-    async def resume(self, **answer: Any) -> httpx.Response:
-        return await self.client.post("/resume", json={"thread_id": self.thread, **answer})
-
-    async def asked(self, text: str) -> Body:
-        """What the assistant asks when it hears this."""
-        response = await self.run(text)
-        assert response.status_code == 202, response.text
-        found: Body = response.json()["pending_action"]
-        return found
-
-    async def items(self, filter: str = "is:pending") -> list[Body]:
-        found = await self.client.get("/api/inbox/items", params={"filter": filter})
-        listed: list[Body] = found.json()["items"]
-        return listed
-
-    async def state(self) -> Body:
-        query = {"metadata": {"assistant_thread_id": self.thread}}
-        [found] = (await self.client.post("/threads/search", json=query)).json()
-        state: Body = found
-        return state
-
-    async def done(self) -> list[Any]:
-        """What was carried out so far."""
-        found: list[Any] = ((await self.state())["values"] or {}).get("done", [])
-        return found
-
-    async def runs(self) -> int:
-        thread_id = (await self.state())["thread_id"]
-        return len((await self.client.get(f"/threads/{thread_id}/runs")).json())
-
-
-@pytest.fixture(scope="module")
-async def houses(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> AsyncIterator[dict[Mode, House]]:
-    """Built once and swept for each test."""
-    async with AsyncExitStack() as stack:
-        builder = Builder(tmp_path_factory.mktemp("assistant"), empty_database, stack)
-        yield {
-            mode: await builder(mode, config=GRAPHS, secret_key=SECRET_KEY, assistant="scripted")
-            for mode in (Mode.SERVE, Mode.DEMO)
-        }
-
-
-@pytest.fixture
-async def house(houses: dict[Mode, House]) -> House:
-    await houses[Mode.SERVE].sweep()
-    return houses[Mode.SERVE]
-
-
-@pytest.fixture
-async def talk(house: House) -> AsyncIterator[Talk]:
-    person, agent = await house.person("ana"), await house.key()
-    async with house.client(person) as client, house.client(agent) as bot:
-        yield Talk(house, client, bot, f"my thread / {uuid4()}")
-
-
-@pytest.fixture
-async def demo(houses: dict[Mode, House]) -> House:
-    house = houses[Mode.DEMO]
-    await house.sweep()
-    await house.services.onboarding.welcome()
-    return house
-
-
-def approvals(action: Body, *said: Body) -> list[Body]:
-    return [{"call_id": call["call_id"], **one} for call, one in zip(action["tool_calls"], said, strict=True)]
-
-
-def responses(action: Body, *said: str) -> list[Body]:
-    return [
-        {"call_id": one["call_id"], "response": text} for one, text in zip(action["clarifications"], said, strict=True)
-    ]
-
-
-YES: Body = {"approved": True}
-NO: Body = {"approved": False, "feedback": "too late"}
 
 
 class TestSituations:
@@ -230,9 +136,12 @@ class TestSituations:
         response = await talk.run("odd")
         [item] = await talk.items()
         assert (response.status_code, response.json()["status"]) == (202, "decision_required")
-        assert response.json()["url"] == f"/inbox/{item['id']}"
+        assert response.json()["url"] == f"{LOOPBACK}/inbox/{item['id']}"
+        action = {"kind": "other", "item_id": item["id"], "title": item["title"], "url": f"/inbox/{item['id']}"}
+        assert response.json()["pending_action"] == {**action, "message": "decide it in the inbox"}
         refused = await talk.resume(approvals=[])
         assert (refused.status_code, refused.json()["status"]) == (409, "error")
+        assert refused.json()["pending_action"] == response.json()["pending_action"]
         assert len(await talk.items()) == 1
 
     async def test_a_failure_tells_an_id_and_nothing_else_and_the_thread_goes_on(self, talk: Talk) -> None:
@@ -297,49 +206,6 @@ class TestBadInput:
         assert (await talk.client.get("/run")).json()["status"] == "error"
         told = await talk.client.post("/run", content=b"thread_id=t", headers={"content-type": "text/plain"})
         assert (told.status_code, told.json()["status"]) == (422, "error")
-
-    @pytest.mark.promise("ASST-16")
-    async def test_both_lists_or_neither(self, talk: Talk) -> None:
-        action = await talk.asked("confirm")
-        both = await talk.resume(approvals=approvals(action, YES, YES), clarification_responses=[])
-        neither = await talk.resume()
-        nothing = await talk.resume(approvals=None, clarification_responses=None)
-        assert [one.status_code for one in (both, neither, nothing)] == [422] * 3
-        assert "clarification_responses and approvals were given" in both.json()["message"]
-        assert "none was given" in neither.json()["message"]
-        assert "none was given" in nothing.json()["message"]
-
-    @pytest.mark.promise("ASST-15", "ASST-16")
-    async def test_a_wrong_answer_runs_nothing_and_the_item_stays(self, talk: Talk) -> None:
-        action = await talk.asked("confirm")
-        first, second = (call["call_id"] for call in action["tool_calls"])
-        yes, other = {"call_id": first, **YES}, {"call_id": second, **YES}
-        wrong: list[tuple[Body, str]] = [
-            ({"approvals": [yes, other], "clarification_responses": []}, "clarification_responses and approvals"),
-            ({}, "none was given"),
-            ({"clarification_responses": [{"call_id": first, "response": "x"}]}, "a confirmation is pending"),
-            ({"elicitation": {"action": "accept"}}, "a confirmation is pending"),
-            ({"approvals": []}, f"nothing is said to '{first}'"),
-            ({"approvals": [yes]}, f"nothing is said to '{second}'"),
-            ({"approvals": [yes, other, {"call_id": "c", **YES}]}, "nothing is asked under 'c'"),
-            ({"approvals": [yes, yes, other]}, f"'{first}' is answered twice"),
-            ({"approvals": [yes, {"call_id": second, "approved": False}]}, f"approvals[1].feedback of '{second}'"),
-            ({"approvals": [yes, {"call_id": second, "approved": False, "feedback": " "}]}, "approvals[1].feedback"),
-            ({"approvals": [yes, {"call_id": second, "approved": "yes"}]}, "approvals.1.approved"),
-            ({"approvals": [yes, {"call_id": second}]}, "approvals.1.approved"),
-            ({"approvals": {"call_id": first, **YES}}, "approvals"),
-            ({"approvals": [yes, {**other, "arguments": [1]}]}, "approvals.1.arguments"),
-        ]
-        before = await talk.items()
-        for answer, named in wrong:
-            response = await talk.resume(**answer)
-            assert response.status_code == 422, (answer, response.text)
-            assert response.json()["status"] == "error"
-            assert named in response.json()["message"], response.text
-        assert await talk.items() == before
-        assert (await talk.runs(), await talk.done()) == (1, [])
-        control = await talk.resume(approvals=[yes, other])
-        assert (control.status_code, len(await talk.done())) == (200, 2)
 
     async def test_a_refusal_says_what_is_pending(self, talk: Talk) -> None:
         action = await talk.asked("ask")

@@ -180,7 +180,8 @@ class TestBodyLimit:
     async def test_is_small_for_those_who_have_not_said_who_they_are(self, house: House, path: str) -> None:
         form = {"content-type": "application/x-www-form-urlencoded" if path == "/login" else "application/json"}
         response = await house.client().post(path, content=_chunks(17), headers=form)
-        assert (response.status_code, response.json()["code"]) == (413, "too_large")
+        assert response.status_code == 413
+        assert "too_large" in response.text
         assert (await house.client().post(path, content=b"x" * 1000, headers=form)).status_code != 413
 
     async def test_a_page_elsewhere_can_read_the_refusal(self, build: Builder) -> None:

@@ -4,14 +4,21 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import update
 from starlette.types import Message, Scope
 
-from assent.domain.access import Role
-from tests.api.house import LOCAL, Builder, House
+from assent.domain.access import DEFAULT_SCOPES, Kind, Principal, Role, operator
+from assent.services import watchers
+from assent.services.watchers import CHECK_EVERY
+from assent.store import events
+from assent.store.tables import api_keys
+from assent.store.transaction import Tx
+from tests.api.house import LOCAL, LOOPBACK, Builder, House
 from tests.api.reviewing import PATIENCE, Office, open_office, problem, staff
 
 
@@ -27,6 +34,7 @@ class Listener:
         self.sent: asyncio.Queue[bytes] = asyncio.Queue()
         self.head: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self.gone = asyncio.Event()
+        self.closed = asyncio.Event()
         self.rest = b""
         self.asked = False
 
@@ -42,6 +50,8 @@ class Listener:
             self.head.set_result(message)
         else:
             await self.sent.put(message.get("body", b""))
+            if not message.get("more_body"):
+                self.closed.set()
 
     async def next(self) -> dict[str, Any]:
         """The next change; comments that keep the line open are passed over."""
@@ -59,8 +69,10 @@ class Listener:
 
 @asynccontextmanager
 async def listening(house: House, client: httpx.AsyncClient, after: int | None = None) -> AsyncIterator[Listener]:
-    key = client.headers["x-api-key"]
-    headers = {**LOCAL, "x-api-key": key, **({"last-event-id": str(after)} if after is not None else {})}
+    credentials = {name: client.headers[name] for name in ("x-api-key", "authorization") if name in client.headers}
+    if client.cookies:
+        credentials["cookie"] = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+    headers = {**LOCAL, **credentials, **({"last-event-id": str(after)} if after is not None else {})}
     scope: Scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -172,3 +184,106 @@ async def test_a_line_is_only_for_who_may_read(office: Office) -> None:
     for wrong in ("x", "-1", "1.5", "9" * 30):
         response = await office.ana.get("/api/inbox/events", headers={"Last-Event-ID": wrong})
         problem(response, 422, "invalid_request")
+
+
+async def closes(line: Listener) -> None:
+    await asyncio.wait_for(line.closed.wait(), PATIENCE)
+
+
+async def revoke(office: Office, client: httpx.AsyncClient) -> None:
+    keys = office.house.services.keys
+    held = await office.house.services.access.by_key(client.headers["x-api-key"])
+    await keys.revoke(operator(), held.via or held.id)
+
+
+@pytest.mark.promise("P10")
+async def test_a_line_closes_with_its_key(office: Office) -> None:
+    """And only that line: who still may look hears on."""
+    assert CHECK_EVERY <= 1
+    async with (
+        listening(office.house, office.ana) as ended,
+        listening(office.house, office.agent) as program,
+        listening(office.house, office.ben) as other,
+    ):
+        await revoke(office, office.ana)
+        await closes(ended)
+        item = await office.request(client=office.agent)
+        assert (await other.next())["data"]["item"]["id"] == item["id"]
+        assert (await program.next())["data"]["item"]["id"] == item["id"]
+        await revoke(office, office.agent)
+        await closes(program)
+        assert not other.closed.is_set()
+    told = [ended.sent.get_nowait() for _ in range(ended.sent.qsize())]
+    assert b"item.created" not in b"".join(told), "nothing is told after it"
+
+
+async def test_a_line_closes_with_its_session(office: Office) -> None:
+    browser = await office.house.signed_in("cleo")
+    async with listening(office.house, browser) as line:
+        item = await office.request()
+        assert (await line.next())["data"]["item"]["id"] == item["id"]
+        assert (await browser.delete("/api/session", headers={"origin": LOOPBACK})).status_code in (200, 204)
+        await closes(line)
+
+
+async def test_a_line_closes_with_its_person(office: Office) -> None:
+    browser = await office.house.signed_in("cleo")
+    key = office.house.client(await office.house.key_of("cleo"))
+    async with listening(office.house, browser) as signed_in, listening(office.house, key) as by_key:
+        await office.house.services.users.change(operator(), "cleo", disabled=True)
+        await closes(signed_in)
+        await closes(by_key)
+
+
+async def test_a_line_closes_when_its_key_expires(office: Office) -> None:
+    brief = office.house.client(await office.house.key_of("ana", lifetime=timedelta(hours=1)))
+    async with listening(office.house, brief) as line, listening(office.house, office.ana) as other:
+        office.house.pass_time(timedelta(hours=2))
+        await closes(line)
+        assert not other.closed.is_set()
+
+
+async def test_a_line_closes_when_its_key_may_not_read_any_more(office: Office) -> None:
+    def narrow(tx: Tx) -> None:
+        tx.change(update(api_keys).values(scopes=["comments:write"]).where(api_keys.c.kind == Kind.AGENT))
+
+    async with listening(office.house, office.agent) as line, listening(office.house, office.ana) as other:
+        await office.house.services.store.write(None, narrow)
+        await closes(line)
+        assert not other.closed.is_set()
+
+
+async def test_what_is_gone_does_not_hold_up_what_came_after(office: Office) -> None:
+    """More events in a row than are read at once, all of items that are not there any more."""
+    store = office.house.services.store
+
+    def tell_of_the_gone(tx: Tx) -> None:
+        for number in range(450):
+            events.append(tx, "system", "item.cancelled", f"item:gone-{number}")
+
+    async with listening(office.house, office.ana) as line:
+        await store.write("default", tell_of_the_gone)
+        item = await office.request()
+        assert (await line.next())["data"]["item"]["id"] == item["id"]
+    async with listening(office.house, office.ana, after=0) as line:
+        assert (await line.next())["data"]["item"]["id"] == item["id"]
+
+
+async def test_a_user_of_the_projects_own_handler_comes_back_through_it(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their handler is not asked every second: instead, the line ends after a while."""
+    theirs = Principal(Kind.AGENT, "u", "u", "default", DEFAULT_SCOPES[Kind.AGENT], user={"identity": "u"})
+    ours = await office.house.services.access.by_key(office.ana.headers["x-api-key"])
+    follow = office.house.engine.live.follow
+    monkeypatch.setattr(watchers, "HANDLED_FOR", 0.0)
+    monkeypatch.setattr(watchers, "HEARTBEAT", 0.1)
+
+    async def end(caller: Principal) -> None:
+        async for _ in follow(caller):
+            pass
+
+    staying = asyncio.create_task(end(ours))
+    await asyncio.wait_for(end(theirs), PATIENCE)
+    assert not staying.done(), "the control: a key of ours is asked for instead"
+    staying.cancel()

@@ -86,6 +86,31 @@ async def test_a_request_that_cannot_be_asked_is_refused(office: Office, wrong: 
     assert (await office.page())["counts"] == {"pending": 0, "resolved": 0}
 
 
+@pytest.mark.parametrize(
+    ("part", "path"),
+    [
+        ({"$ref": "#/nowhere"}, "actions[0].schema.properties.a.items"),
+        ({"$ref": "http://127.0.0.1:9/schema.json"}, "actions[0].schema.properties.a.items"),
+        ({"$ref": "#/properties/a/type"}, "actions[0].schema.properties.a.items"),
+        ({"pattern": "(?=a)b"}, "actions[0].schema.properties.a.items.pattern"),
+        ({"pattern": "("}, "actions[0].schema"),
+        ({"minimum": "x"}, "actions[0].schema"),
+    ],
+    ids=str,
+)
+async def test_a_schema_that_cannot_be_kept_is_refused(office: Office, part: Any, path: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": part}}}
+    actions = [{"name": "pay", "args": {}, "schema": schema}]
+    body = {**BODY, "actions": actions}
+    refused = problem(await office.agent.post("/api/inbox/items", json=body), 422, "invalid_request")
+    assert [one["path"] for one in refused["errors"]] == [path]
+    assert "properties.a.items" in refused["detail"]
+    assert await office.items() == []
+    item = await office.request()
+    assert (await office.ask_revision(item)).status_code == 200
+    problem(await office.post(item, "resubmission", office.agent, actions=actions), 422, "invalid_request")
+
+
 async def test_a_callback_must_be_callable(office: Office) -> None:
     for target in ("http://10.0.0.1/hook", "ftp://example.com", "nonsense"):
         refused = await office.agent.post("/api/inbox/items", json={**BODY, "callback": target})

@@ -78,11 +78,31 @@ async def test_a_policy_that_cannot_be_kept_names_rule_and_field(admin: httpx.As
 
 @pytest.mark.promise("P6")
 async def test_only_who_may_write_policies_does(office: Office) -> None:
-    service = office.house.client(await office.house.key(Kind.SERVICE, "policy:write", "items:read"))
-    assert (await service.put("/api/policies", json={"policy": {}})).status_code == 200
     for client in (office.agent, office.ana):
         refused = problem(await client.put("/api/policies", json={"policy": {"default": "allow"}}), 403, "not_allowed")
         assert refused["missing"] == ["policy:write"]
+
+
+@pytest.mark.promise("P6")
+async def test_a_program_does_not_say_what_runs_without_being_asked(office: Office, admin: httpx.AsyncClient) -> None:
+    """Whatever its key says: one that may loosen the policy needs no approval any more. The operator may."""
+    service = office.house.client(await office.house.key(Kind.SERVICE, "policy:write", "items:read", "admin"))
+    before = (await admin.get("/api/policies")).json()
+    for policy in ({"default": "allow"}, {}, TOML):
+        refused = problem(await service.put("/api/policies", json={"policy": policy}), 403, "not_allowed")
+        assert refused["missing"] == ["reviewer"]
+    assert (await admin.get("/api/policies")).json() == before
+    assert (await service.post("/api/policies/test", json={"policy": {}})).status_code == 200, "trying one out is free"
+    await office.policy({"default": "advise"})
+    assert (await admin.put("/api/policies", json={"policy": TOML})).status_code == 200
+
+
+async def test_a_program_may_take_a_standing_approval_back(office: Office, admin: httpx.AsyncClient) -> None:
+    item = await office.asked("batched", script(email("hi")))
+    made = await admin.post("/api/standing-approvals", json={"item_id": item["id"], "lifetime_seconds": 60})
+    service = office.house.client(await office.house.key(Kind.SERVICE, "policy:write", "items:read"))
+    gone = await service.delete(f"/api/standing-approvals/{made.json()[0]['id']}")
+    assert gone.json()["revoked_at"] is not None
 
 
 async def test_an_item_keeps_the_policy_it_was_asked_under(office: Office, admin: httpx.AsyncClient) -> None:
@@ -167,6 +187,22 @@ async def test_a_standing_approval_is_given_seen_and_taken_back(office: Office, 
         assert gone.json()["revoked_at"] is not None
     assert (await office.kinds(item["id"]))[1:] == ["approval.given", "approval.revoked"]
     problem(await admin.delete("/api/standing-approvals/none"), 404, "not_found")
+
+
+@pytest.mark.promise("P3")
+async def test_the_same_key_gives_one_standing_approval(office: Office, admin: httpx.AsyncClient) -> None:
+    item = await office.asked("batched", script(email("hi")))
+    body = {"item_id": item["id"], "lifetime_seconds": 3600}
+
+    async def give(key: str, **other: Any) -> httpx.Response:
+        return await admin.post("/api/standing-approvals", json={**body, **other}, headers={"Idempotency-Key": key})
+
+    first, again = await give("k"), await give("k")
+    assert (first.status_code, again.status_code, again.json()) == (201, 201, first.json())
+    problem(await give("k", uses=2), 422, "key_reused")
+    assert len((await admin.get("/api/standing-approvals")).json()["items"]) == 1
+    assert (await give("another")).json() != first.json()
+    assert len((await admin.get("/api/standing-approvals")).json()["items"]) == 2
 
 
 @pytest.mark.promise("P6")

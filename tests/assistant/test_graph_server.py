@@ -10,9 +10,10 @@ import anyio
 import httpx
 import pytest
 
+from assent.domain.access import operator
 from assent.settings import DEMO_PROJECT, Mode
 from tests.api.conftest import build, empty_database
-from tests.api.house import Builder
+from tests.api.house import LOOPBACK, Builder
 
 __all__ = ["build", "empty_database"]
 
@@ -113,3 +114,47 @@ async def test_a_question_is_answered_in_the_inbox_too(office: Office) -> None:
 async def _next(office: Office) -> dict[str, Any]:
     found = (await office.ana.get("/api/inbox/items", params={"filter": "is:pending"})).json()["items"]
     return await office.item() if found else {"dialect": None}
+
+
+async def test_what_only_a_policy_asks_about_is_linked_and_goes_on_once_it_is_decided(
+    build: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSISTANT_CALENDAR", str(tmp_path / "calendar.db"))
+    house = await build(Mode.SERVE, config=DEMO_PROJECT, assistant="assistant")
+    rule = {"name": "look", "tool": "list_events", "then": "ask"}
+    await house.services.policies.put(operator(), {"rules": [rule], "default": "advise"})
+    ana = house.client(await house.person("ana"))
+    office = Office(ana, ana, tmp_path / "calendar.db")
+    question = {"thread_id": "looking", "user_request": "what's on my calendar tomorrow?"}
+    asked = await ana.post("/run", json=question, timeout=60)
+    item = await office.item()
+    assert (asked.status_code, asked.json()["status"]) == (202, "decision_required")
+    assert asked.json()["url"] == f"{LOOPBACK}/inbox/{item['id']}"
+    action = asked.json()["pending_action"]
+    assert (action["kind"], action["item_id"], action["title"]) == ("other", item["id"], "list_events")
+    again = await ana.post("/run", json=question, timeout=60)
+    assert (again.status_code, again.json()["pending_action"]) == (409, action)
+    refused = await ana.post("/resume", json={"thread_id": "looking", "approvals": []})
+    assert (refused.status_code, refused.json()["pending_action"]) == (409, action)
+    assert (await office.decide(item, verb="approve")).status_code == 200
+    office.thread = item["source"]["thread_id"]
+    thread = await office.settled()
+    assert "Nothing is in the calendar tomorrow" in str(thread["values"]["messages"][-1]["content"])
+
+
+async def test_a_server_that_cannot_be_reached_is_told_at_once_and_the_thread_goes_on(
+    build: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSISTANT_CALENDAR", str(tmp_path / "calendar.db"))
+    monkeypatch.setenv("ASSISTANT_MCP_URL", "http://127.0.0.1:9/mcp")
+    house = await build(Mode.SERVE, config=DEMO_PROJECT, assistant="assistant")
+    ana = house.client(await house.person("ana"))
+    request = {"thread_id": "t", "user_request": "create a meeting called Standup tomorrow at 9am"}
+    failed = await ana.post("/run", json=request, timeout=60)
+    assert (failed.status_code, failed.json()["code"]) == (502, "assistant_failed")
+    assert "the MCP server that it needs does not answer" in failed.json()["message"]
+    assert "127.0.0.1:9" not in failed.text
+    attempts = await house.services.store.read(None, lambda tx: tx.sql("SELECT attempt FROM runs").all())
+    assert [tuple(row) for row in attempts] == [(1,)]
+    monkeypatch.delenv("ASSISTANT_MCP_URL")
+    assert (await ana.post("/run", json=request, timeout=60)).json()["status"] == "confirmation_required"

@@ -14,9 +14,9 @@ from fastmcp import FastMCP
 from assent import LocalInbox
 from assent.assistant.calendar.server import create_server, http_app
 from assent.assistant.graph import create_client
-from assent.assistant.mcp import Asked, McpClient, server_at
+from assent.assistant.mcp import Asked, McpClient, McpFailed, server_at
 from assent.domain.questions import Verb, Verdict
-from assent.errors import ConfigError, Unavailable
+from assent.errors import ConfigError
 from assent.settings import read_assistant_settings
 from tests.assistant.calendars import ERAS, calendar_process, served
 from tests.assistant.conftest import Opener
@@ -210,7 +210,7 @@ class TestConnections:
         client = McpClient(server_at("http://127.0.0.1:9/mcp", {}), name="http://127.0.0.1:9/mcp", mode=era)
         there = Desk(there.file, _with(there.nodes, client))
         async with asyncio.timeout(20):
-            with pytest.raises(Unavailable, match=r"the MCP server http://127\.0\.0\.1:9/mcp cannot be reached"):
+            with pytest.raises(McpFailed, match=r"the MCP server http://127\.0\.0\.1:9/mcp cannot be reached"):
                 await there.say("hello")
 
     @eras
@@ -220,7 +220,7 @@ class TestConnections:
         there = TestLogin()._desk(server.url, inbox, folder, era, None, calls(call("create_event", **NEW)))
         await there.say("add it")
         server.kill()
-        with pytest.raises(Unavailable):
+        with pytest.raises(McpFailed):
             await there.approve()
         with served(http_app(create_server(folder / "calendar.db"))) as other:
             moved = McpClient(server_at(f"{other}/mcp", {}), name="calendar", mode=era)

@@ -76,7 +76,41 @@ CREATED = [
     ("create Sync in two weeks at 10am", NOW, [made("2026-11-30T10:00:00+01:00", "Sync")]),
     ("create Sync on Friday, Dec 4 at 10am", NOW, [made("2026-12-04T10:00:00+01:00", "Sync")]),
     ("create Sync on Monday at 10am", BEFORE_SUMMER_TIME, [made("2026-03-30T10:00:00+02:00", "Sync")]),
+    ("create Sync in a fortnight at 10am", NOW, [made("2026-11-30T10:00:00+01:00", "Sync")]),
+    ("create Sync on Friday 20th at 10am", NOW, [made(f"{FRIDAY}10:00:00+01:00", "Sync")]),
+    ("schedule the 2nd interview on Friday at 10am", NOW, [made(f"{FRIDAY}10:00:00+01:00", "2nd interview")]),
+    (
+        "please put a team lunch in my calendar for next Friday at 12:30",
+        NOW,
+        [made("2026-11-27T12:30:00+01:00", "Team lunch")],
+    ),
+    ("new event: Gym, 7pm, Tuesday", NOW, [made(f"{TOMORROW}19:00:00+01:00", "Gym")]),
+    ("schedule a call w/ Bob tmrw 3pm", NOW, [made(f"{TOMORROW}15:00:00+01:00", "Call w/ Bob")]),
+    ("remind me about the tax return on March 31st at 9am", NOW, [made("2027-03-31T09:00:00+02:00", "Tax return")]),
+    ("schedule Dentist on wed at 9am", NOW, [made("2026-11-18T09:00:00+01:00", "Dentist")]),
+    ("schedule a talk on AI tomorrow at noon", NOW, [made(f"{TOMORROW}12:00:00+01:00", "Talk on AI")]),
+    ("schedule Dentist 9am sharp tomorrow", NOW, [made(f"{TOMORROW}09:00:00+01:00", "Dentist")]),
+    # words that only look like days
+    (
+        "schedule lunch with Mandy and Marc at noon",
+        NOW,
+        [made("2026-11-16T12:00:00+01:00", "Lunch with Mandy and Marc")],
+    ),
+    ("schedule a call with Wendy Sandys at noon", NOW, [made("2026-11-16T12:00:00+01:00", "Call with Wendy Sandys")]),
+    ("schedule a birthday party at noon", NOW, [made("2026-11-16T12:00:00+01:00", "Birthday party")]),
+    ('schedule "Wensday blues" tomorrow at noon', NOW, [made(f"{TOMORROW}12:00:00+01:00", "Wensday blues")]),
+    ("schedule Sprint 12 review at noon", NOW, [made("2026-11-16T12:00:00+01:00", "Sprint 12 review")]),
     # lengths
+    (
+        "block 2 hours tomorrow from 9am for deep work",
+        NOW,
+        [made(f"{TOMORROW}09:00:00+01:00", "Deep work", duration_minutes=120)],
+    ),
+    (
+        "arrange a phone call with the bank, Thursday 4pm, 15 min",
+        NOW,
+        [made("2026-11-19T16:00:00+01:00", "Phone call with the bank", duration_minutes=15)],
+    ),
     ("plan Yoga tomorrow at 9am for 45 minutes", NOW, [made(f"{TOMORROW}09:00:00+01:00", "Yoga", duration_minutes=45)]),
     ("plan Yoga tomorrow from 3 to 4:30pm", NOW, [made(f"{TOMORROW}15:00:00+01:00", "Yoga", duration_minutes=90)]),
     ("plan Yoga tomorrow from 11 to 1pm", NOW, [made(f"{TOMORROW}11:00:00+01:00", "Yoga", duration_minutes=120)]),
@@ -158,6 +192,12 @@ CREATED = [
         NOW,
         [("book_room", {"start": f"{TOMORROW}15:00:00+01:00", "duration_minutes": 60, "people": 5})],
     ),
+    (
+        "book a meeting room for 6 tomorrow at 11am",
+        NOW,
+        [("book_room", {"start": f"{TOMORROW}11:00:00+01:00", "people": 6})],
+    ),
+    ("book a room for 3pm tomorrow", NOW, [("book_room", {"start": f"{TOMORROW}15:00:00+01:00"})]),
 ]
 
 CHANGED = [
@@ -248,6 +288,38 @@ ASKED = [
     ("schedule Dentist on Monday at 3pm", "is today, and also a week from now"),
     ("schedule Dentist on Saturday Dec 4 at 3pm", "Which day"),
     ("schedule Dentist tomorrow or Friday at 3pm", "Which day"),
+    ("schedule Dentist on Friday 13th at 3pm", "Which day do you mean: Sunday 13 December or Friday 20 November"),
+    # days that it does not know, and so does not guess
+    *(
+        (f"schedule Dentist {day} at 9am", "Which day do you mean")
+        for day in (
+            *("on Christmas Eve", "Christmas day", "on New Year's Eve", "on my birthday", "on payday", "on December"),
+            *("the following Tuesday", "nxt friday", "two Fridays from now", "on the last day of the month"),
+            *("before Christmas", "during the holidays", "on 12-04", "overmorrow", "mon", "mon-fri", "on Tuesdays"),
+            *("week 48", "in december", "on the first"),
+        )
+    ),
+    ("create an event called Dentist on Christmas Eve at 9am", "Which day do you mean"),
+    ("schedule a talk on AI at noon", "Which day do you mean"),
+    # misspelt, and so not guessed
+    ("schedule Dentist tommorow at 9am", "cannot read “tommorow” as a day. Please write it again, such as tomorrow"),
+    ("schedule Dentist tomorro at 9am", "such as tomorrow"),
+    ("schedule Dentist todday at 9pm", "such as today"),
+    ("schedule Dentist on Wensday at 3pm", "cannot read “Wensday” as a day. Please write it again, such as Wednesday"),
+    ("schedule Dentist on Thrusday at 3pm", "such as Thursday"),
+    ("schedule Dentist Teusday 3pm", "such as Tuesday"),
+    ("schedule Dentist next Firday at 3pm", "such as Friday"),
+    ("schedule Dentist on Satruday at noon", "such as Saturday"),
+    ("schedule Dentist on Februrary 3 at 9am", "such as February"),
+    ("schedule Dentist on 3 Ocotber at 9am", "such as October"),
+    ("schedule Dentist the 3rd of Novemeber at 9am", "such as November"),
+    ("schedule Dentist on Octember 5 at 5pm", "cannot read “on Octember 5” as a date"),
+    ("schedule Dentist on 5 Floreal at 5pm", "cannot read “on 5 Floreal” as a date"),
+    ("move the standup to Thrusday", "such as Thursday"),
+    ("what's on my calendar on Wensday?", "such as Wednesday"),
+    ("schedule a trip to Rome from 3 December to 7 December at noon", "Which day"),
+    ("schedule Dentist at the usual time", "When should it be"),
+    ("schedule Dentist tomorrow at 1430", "At what time tomorrow"),
     ("schedule Dentist every Monday at 3pm", "repeats"),
     ("schedule Dentist on the third at 3pm", "cannot read"),
     ("schedule Dentist two weeks from Friday at 3pm", "Which day"),
@@ -321,6 +393,45 @@ def test_what_is_not_clear_is_asked_about(sentence: str, asked: str) -> None:
     message = Talk(events=[dict(one) for one in EVENTS]).say(sentence)
     assert names(message) == ["request_clarification"]
     assert asked in question(message)
+
+
+def test_a_misspelt_day_is_no_part_of_the_name() -> None:
+    talk = Talk()
+    talk.say("book me a dentist appointment on Wensday at 9am")
+    assert talk.answer("Wednesday").tool_calls[0]["args"] == {
+        "start": "2026-11-18T09:00:00+01:00",
+        "name": "Dentist appointment",
+    }
+
+
+@pytest.mark.parametrize("day", ["on Wensday", "next week", "on Feb 30"])
+def test_a_day_that_is_shared_and_unclear_is_asked_about_for_each(day: str) -> None:
+    talk = Talk()
+    asked = talk.say(f"create 2 events: Gym at 7am and Breakfast at 8am {day}")
+    assert names(asked) == ["request_clarification", "request_clarification"]
+    made = talk.answer("Wednesday").tool_calls
+    assert [call["args"]["start"] for call in made] == ["2026-11-18T07:00:00+01:00", "2026-11-18T08:00:00+01:00"]
+
+
+def test_a_name_with_on_in_it_takes_no_day_away() -> None:
+    talk = Talk()
+    talk.say("schedule something tomorrow at 3pm")
+    assert talk.answer("Talk on AI").tool_calls[0]["args"] == {
+        "start": f"{TOMORROW}15:00:00+01:00",
+        "name": "Talk on AI",
+    }
+
+
+def test_an_answer_that_is_misspelt_is_asked_for_again() -> None:
+    talk = Talk()
+    talk.say("schedule Dentist at some point")
+    assert "such as Thursday" in question(talk.answer("Thrusday at 3pm"))
+    assert talk.answer("Thursday").tool_calls[0]["args"]["start"] == "2026-11-19T15:00:00+01:00"
+
+
+def test_there_are_more_than_fifty_everyday_variations_that_are_carried_out() -> None:
+    assert len({row[0] for row in CREATED} | {row[0] for row in CHANGED}) > 100
+    assert len({row[0] for row in ASKED}) > 70
 
 
 @pytest.mark.parametrize(("sentence", "said"), SAID, ids=[row[0] for row in SAID])

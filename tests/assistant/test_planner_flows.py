@@ -303,6 +303,8 @@ def test_results_are_told() -> None:
     assert talk.say("what's on my calendar on Friday?").content == ("Nothing is in the calendar on Friday 20 November.")
     assert talk.say("am I free tomorrow at 3pm?").content == "Nothing is in the calendar tomorrow 15:00–15:30."
     assert "Lunch" in str(talk.say("am I free tomorrow at noon?").content)
+    assert talk.say("am I busy tomorrow evening?").content == "Nothing is in the calendar tomorrow evening."
+    assert "Standup" in str(talk.say("am I busy tomorrow morning?").content)
     assert talk.say("when is the standup?").content == (
         "1 event from today to Sunday 29 November: Standup, tomorrow 9:00–9:30."
     )

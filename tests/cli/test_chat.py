@@ -144,8 +144,11 @@ def test_what_someone_else_decided_meanwhile(chat: Terminal, server: ServerProce
 
 def test_a_question_for_the_inbox(chat: Terminal) -> None:
     result = chat("odd")
-    assert "decided in the inbox: assent inbox get " in result.out
+    assert "  what do you make of this?" in result.out
+    assert f"  {chat.server.url}/inbox/" in result.out
+    assert "  or: assent inbox get " in result.out
     assert result.code == 0
+    assert "decided in the inbox:" in chat().out
 
 
 def test_a_failure_is_told_and_the_talk_goes_on(chat: Terminal) -> None:

@@ -2,14 +2,16 @@
 
 import json
 import shlex
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.cli.command import PATIENCE, Server, serving
+from tests.cli.command import PATIENCE, Server, execute, serving
 from tests.servers import wait_until
 
 EXAMPLES = {
@@ -17,6 +19,9 @@ EXAMPLES = {
     ("question", "clarification", "Where does Ana go?"),
     ("form", "form_elicitation", "The trip of Ben to Marenby: when, and how?"),
     ("config_change", "request", "Raise the rate limit of the checkout service"),
+    ("sql", "request", "Clear out the carts that nobody came back to"),
+    ("knowledge_upload", "request", "Add three documents to the handbook"),
+    ("payment", "request", "Pay the invoice of Nordwind Ltd"),
 }
 
 
@@ -76,14 +81,27 @@ def test_without_the_assistant_the_rest_waits_all_the_same(tmp_path: Path) -> No
             assert client.post(url, json=json.loads(body)).status_code == 200
             gone = client.post(f"{server.url}/run", json={"thread_id": "t", "user_request": "x"})
         assert gone.status_code == 503
-        wait_until(lambda: len(waiting(server)) == 6, "the printed line made nothing")
+        wait_until(lambda: len(waiting(server)) == 9, "the printed line made nothing")
 
 
 def test_a_second_start_adds_nothing(tmp_path: Path) -> None:
     counted = []
     for _ in range(2):
         with serving(tmp_path, "demo", "--port", "0") as server:
-            wait_until(lambda server=server: len(waiting(server)) >= 6, "the examples do not wait")
+            wait_until(lambda server=server: len(waiting(server)) >= 9, "the examples do not wait")
             counted.append(len(waiting(server)))
             server.stop()
-    assert counted == [6, 6]
+    assert counted == [9, 9]
+
+
+@pytest.mark.promise("ASST-09")
+def test_without_a_word_about_it_the_demo_is_at_8002_on_this_machine_only(tmp_path: Path) -> None:
+    """Whoever else listens there already, this test twice included, has the start say where it wanted to."""
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with suppress(OSError):
+            taken.bind(("127.0.0.1", 8002))
+            taken.listen()
+        refused = execute(tmp_path, "demo")
+    assert refused.code == 3
+    assert "cannot listen on 127.0.0.1:8002" in refused.err

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from assent.cli.policy import to_toml
 from assent.domain import policies
+from assent.domain.policy_text import to_toml
 from tests.cli.conftest import Assent
 from tests.cli.house import House, lines
 from tests.docs.documents import read

@@ -147,6 +147,34 @@ async def _settle(store: AnyStore, outcome: str, status: GrantStatus, execution:
     assert len(page.items) == 2, "the decision, and what was said about the doubt"
 
 
+@pytest.mark.promise("P2")
+async def test_what_was_begun_comes_before_another_approval(store: AnyStore) -> None:
+    """A second grant for a call that was cut off does not run it while nobody has said what became of the first."""
+    item = await approved(store)
+    [first] = await kept(store, item)
+    assert (await consume(store)).passing is Passing.GO
+    await store.write(ACME, grants.renew, first, timedelta(minutes=5))
+    again = await consume(store)
+    assert (again.passing, again.grant and again.grant.id) == (Passing.IN_DOUBT, first.id)
+    await store.write(ACME, grants.settle_doubt, first, {"doubt": "abandon", "notes": None})
+    assert (await consume(store)).passing is Passing.GO, "the control: once that is settled, the second one counts"
+
+
+@pytest.mark.promise("P2")
+async def test_a_call_like_one_that_was_begun_is_told_of(store: AnyStore) -> None:
+    await approved(store)
+    assert not (await consume(store, call_id="d")).doubtful
+    grant = (await consume(store)).grant
+    assert grant is not None
+    like = await consume(store, call_id="d", task="elsewhere")
+    assert (like.passing, like.doubtful) == (Passing.ASK, True)
+    assert "may have been made" in str(like.reason)
+    assert not (await consume(store, call_id="d", args={"n": 2})).doubtful
+    assert not (await consume(store, "other", call_id="d")).doubtful
+    await store.write(ACME, grants.finish, grant.id, {"paid": 1}, None)
+    assert not (await consume(store, call_id="d")).doubtful
+
+
 async def test_a_tool_that_knows_the_grant_is_started_again(store: AnyStore) -> None:
     await approved(store)
     first, second = await consume(store, idempotent=True), await consume(store, idempotent=True)

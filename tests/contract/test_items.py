@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from assent.domain.access import operator
 from assent.domain.filters import parse
@@ -19,6 +19,7 @@ from assent.services import deciding, requesting
 from assent.services.audit import Audit
 from assent.services.requesting import Request
 from assent.store import asking, decisions, deliveries, events, item_search, items, policies, requests, runs, threads
+from assent.store.postgres import PostgresStore
 from assent.store.transaction import Tx
 from tests.contract.asks import agent, confirmation, person, proposal, wait_for
 from tests.contract.stores import AnyStore, all_at_once
@@ -273,3 +274,12 @@ async def test_an_answer_that_has_arrived_and_failed_is_asked_again(store: AnySt
     await store.write(ACME, carry)
     [again] = await store.write(ACME, wait_for, "t", i=PAY)
     assert (again.follows, again.revision) == (item.id, 1)
+
+
+async def test_who_only_looks_needs_no_lock(store: AnyStore) -> None:
+    item = await one(store)
+    found = await store.read(ACME, items.open_of_thread, "t", lock=False)
+    assert found == await store.write(ACME, items.open_of_thread, "t") == [item]
+    if isinstance(store, PostgresStore):  # the control: a transaction that only reads cannot take one
+        with pytest.raises(DBAPIError, match="read-only"):
+            await store.read(ACME, items.open_of_thread, "t")

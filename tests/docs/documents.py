@@ -45,6 +45,11 @@ def anchors(text: str) -> set[str]:
     }
 
 
+def blocks(text: str, language: str) -> list[str]:
+    """The code blocks of a language, in their order."""
+    return [block for found, block in _FENCE.findall(text) if found == language]
+
+
 def shell_lines(text: str) -> Iterator[str]:
     """What stands behind a prompt in the console blocks."""
     for language, block in _FENCE.findall(text):

@@ -8,6 +8,7 @@ import pytest
 from assent.cli.output import EXIT_CODES
 from assent.errors import AssentError
 from assent.settings import Settings, load
+from assent.web import words
 from tests.docs.documents import FILES, ROOT, anchors, links, read, rows, sections
 from tests.docs.surface import commands, errors
 
@@ -114,3 +115,13 @@ def test_the_readme_is_short_and_begins_with_the_two_commands() -> None:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_no_page_tells_of_somebodys_machine(file: Path) -> None:
     assert not re.search(r"/(home|root|Users|work)/\w", file.read_text(encoding="utf-8"))
+
+
+def test_the_keys_of_the_web_inbox_are_told_and_no_other() -> None:
+    told = re.findall(r"^\| `([^`]+)` \| (.+) \|$", read("docs/web.md"), re.MULTILINE)
+    assert tuple(told) == words.KEYS
+
+
+def test_every_picture_is_of_a_page_that_there_is() -> None:
+    shown = {name for file in FILES for name in re.findall(r"images/([a-z-]+\.png)", file.read_text(encoding="utf-8"))}
+    assert shown <= {file.name for file in (ROOT / "docs" / "images").iterdir()}

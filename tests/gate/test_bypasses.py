@@ -192,6 +192,29 @@ def test_a_question_lapses(desk: Desk) -> None:
         desk.decide(item=item)
 
 
+@pytest.mark.promise("P8")
+@pytest.mark.parametrize("look_first", ["items", "get"])
+def test_a_lapsed_question_is_shown_as_such(desk: Desk, look_first: str) -> None:
+    """Without a server nobody looks at the time but who looks at the items."""
+    agent = desk.agent()
+    agent.invoke(script(SEND), CONFIG)
+    item = desk.item()
+    desk.pass_time(timedelta(days=6))
+    assert [one.id for one in desk.inbox.items()] == [item.id], "the control: its time is not over"
+    desk.pass_time(timedelta(days=2))
+    if look_first == "get":
+        assert desk.inbox.get(item.id).status == "EXPIRED"
+    assert desk.inbox.items() == []
+    assert [one.id for one in desk.inbox.items("expired")] == [item.id]
+    assert desk.inbox.get(item.id).resolution == "expired"
+    with pytest.raises(InvalidTransition, match="EXPIRED"):
+        desk.decide(item=item)
+    assert asked(agent.invoke(None, CONFIG))
+    desk.decide()
+    desk.go_on(agent)
+    assert desk.ran == [SEND]
+
+
 def test_a_lapsed_question_can_be_asked_again(desk: Desk) -> None:
     agent = desk.agent()
     agent.invoke(script(SEND), CONFIG)

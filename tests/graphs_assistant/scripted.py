@@ -1,17 +1,21 @@
 """An assistant by script: the words of a request say what it asks for, one after the other, before it answers.
 
-`ask`, `confirm`, `login`, `form` and `odd` pause, `fail` raises, `slow:FILE` waits until the file is there. What was
-carried out is kept in the state under `done`, so a test can count it.
+`ask`, `confirm`, `login`, `form` and `odd` pause, `fail` raises, `slow:FILE` waits until the file is there, and
+`speak:FILE` does so in the middle of a sentence. What was carried out is kept in the state under `done`, so a test can
+count it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import operator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
@@ -88,14 +92,39 @@ def _fail(state: State) -> list[Any]:
 _WORDS = {"ask": _clarify, "confirm": _confirm, "login": _login, "form": _form, "odd": _odd, "fail": _fail}
 
 
+class Hesitant(BaseChatModel):
+    """Says half a sentence, and the rest once the file is there."""
+
+    gate: Path
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        yield ChatGenerationChunk(message=AIMessageChunk(content="Well,\nthen"))
+        await _opened(self.gate)
+        yield ChatGenerationChunk(message=AIMessageChunk(content=" let us\x1b begin."))
+
+    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+        raise NotImplementedError
+
+    @property
+    def _llm_type(self) -> str:
+        return "hesitant"
+
+
+async def _opened(gate: Path) -> None:
+    while not await asyncio.to_thread(gate.exists):  # noqa: ASYNC110 - a test opens it from outside
+        await asyncio.sleep(0.01)
+
+
 async def step(state: State) -> dict[str, Any]:
     word = _steps(state)[state.get("asked", 0)]
+    asked = state.get("asked", 0) + 1
+    if word.startswith("speak:"):
+        said = await Hesitant(gate=Path(word.removeprefix("speak:"))).ainvoke("go on")
+        return {"messages": [said], "asked": asked}
     if word.startswith("slow:"):
-        gate = Path(word.removeprefix("slow:"))
-        while not await asyncio.to_thread(gate.exists):  # noqa: ASYNC110 - a test opens it from outside
-            await asyncio.sleep(0.01)
+        await _opened(Path(word.removeprefix("slow:")))
     done = _WORDS[word](state) if word in _WORDS else []
-    return {"done": done, "asked": state.get("asked", 0) + 1}
+    return {"done": done, "asked": asked}
 
 
 def answer(state: State) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class Target:
         nothing = "0197c5a0-0000-7000-8000-000000000000"
         return {
             **{name: getattr(self, name) for name in ("thread_id", "run_id", "assistant_id", "item_id")},
-            **dict.fromkeys(("key_id", "approval_id", "delivery_id", "cron_id"), nothing),
+            **dict.fromkeys(("key_id", "approval_id", "delivery_id", "cron_id", "inbox_id"), nothing),
             "name": "ana",
         }
 
@@ -217,6 +217,33 @@ def pages(target: Target) -> Iterator[Sent]:
         yield {"data": {**seen, "comment": "yes", "revision_notes": "again", "cancel_notes": "no"}, "headers": origin}
 
 
+def from_pages(*given: Json) -> Iterator[Sent]:
+    """Forms, as from a page of ours and as from nowhere."""
+    for data, origin in product(given, ({}, {"origin": "http://127.0.0.1:2024"})):
+        yield {"data": data, "headers": origin}
+
+
+def bulk_pages(target: Target) -> Iterator[Sent]:
+    chosen = f"{target.item_id} {target.revision} {target.hash}"
+    yield from from_pages({"do": "approval", "chosen": chosen, "sure": "yes"}, {"do": "approval", "chosen": chosen})
+
+
+def policy_pages(target: Target) -> Iterator[Sent]:
+    yield from from_pages({"policy": 'default = "allow"', "version": "0"}, {"text": 'default = "allow"'})
+
+
+def inbox_pages(target: Target) -> Iterator[Sent]:
+    yield from from_pages({"graph_id": target.graph, "name": "mine"}, {"search": "1", "filter": "is:pending"})
+
+
+def key_pages(target: Target) -> Iterator[Sent]:
+    yield from from_pages({"name": "k", "kind": "reviewer", "user": "ana", "scopes": "decide"})
+
+
+def people_pages(target: Target) -> Iterator[Sent]:
+    yield from from_pages({"name": "eve", "role": "admin"}, {"name": "ana", "role": "admin", "groups": "approvers"})
+
+
 def bodies(*given: Json) -> Callable[[Target], Iterator[Sent]]:
     return lambda target: iter([{"json": one} for one in given])
 
@@ -339,4 +366,28 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     f"POST {_PAGE}/in-doubt": pages,
     f"POST {_PAGE}/comments": pages,
     f"POST {_PAGE}/delivery": pages,
+    f"POST {_PAGE}/snooze": pages,
+    f"POST {_PAGE}/claim": pages,
+    f"POST {_PAGE}/reveal": pages,
+    f"POST {_ITEM}/reveal": nothing,
+    "POST /inbox/bulk": bulk_pages,
+    "POST /inbox/preferences": lambda target: iter([{"data": {"language": "zh", "theme": "dark"}}]),
+    "POST /inbox/policies": policy_pages,
+    "POST /inbox/policies/test": policy_pages,
+    "POST /inbox/policies/standing/{approval_id}/revocation": pages,
+    "POST /inbox/audit/verification": pages,
+    "POST /inbox/inboxes": inbox_pages,
+    "POST /inbox/inboxes/{inbox_id}": inbox_pages,
+    "POST /inbox/inboxes/{inbox_id}/removal": pages,
+    "POST /inbox/settings/keys": key_pages,
+    "POST /inbox/settings/keys/{key_id}/revocation": pages,
+    "POST /inbox/settings/people": people_pages,
+    "POST /inbox/settings/people/change": people_pages,
+    "POST /inbox/settings/people/disabling": people_pages,
+    "POST /inbox/settings/people/login-link": people_pages,
+    "POST /inbox/settings/notifications/{delivery_id}/retry": pages,
+    "POST /inbox/settings/notifications/secret": pages,
+    "POST /api/inboxes": bodies({"name": "all", "filter": "is:pending"}),
+    "PUT /api/inboxes/{inbox_id}": bodies({"name": "all", "filter": "is:pending"}),
+    "DELETE /api/inboxes/{inbox_id}": nothing,
 }

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.domain.filters import Filter, parse
+from assent.domain.filters import Filter, parse, term
 from assent.domain.items import ItemStatus
 from assent.errors import Invalid
 
@@ -52,3 +52,14 @@ def test_what_is_not_understood_is_refused(source: str) -> None:
 def test_any_text_is_a_filter_or_is_refused(source: str) -> None:
     with suppress(Invalid):
         assert isinstance(parse(source), Filter)
+
+
+@given(st.text(max_size=100))
+def test_a_term_finds_just_its_value_or_there_is_none(value: str) -> None:
+    with suppress(Invalid):
+        assert parse(term("graph", value)) == Filter(columns=(("graph_id", (value,)),))
+
+
+@pytest.mark.parametrize("value", ["billing", "two words", 'say "hi"', "it's", "a:b", "100%"])
+def test_ordinary_names_have_a_term(value: str) -> None:
+    assert parse(f"is:pending {term('graph', value)}") == Filter(OPEN, (("graph_id", (value,)),))

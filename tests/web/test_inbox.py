@@ -8,6 +8,7 @@ import pytest
 from assent.domain.access import Kind, Role
 from assent.domain.secrets import MASK
 from assent.store import items
+from tests.api.house import LOOPBACK
 from tests.web.conftest import DECIDED, Desk, hidden
 
 REFUND: dict[str, Any] = {
@@ -73,7 +74,7 @@ class TestList:
             assert 'type="search"' in page.text
 
     async def test_older_ones_are_a_page_further(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("assent.web.inbox.PAGE", 2)
+        monkeypatch.setattr("assent.web.listing.PAGE", 2)
         made = [(await desk.ask(title=f"Refund {n}"))["id"] for n in range(3)]
         page = (await desk.ana.get("/inbox")).text
         assert [id for id in made if id in page] == made[1:]
@@ -406,7 +407,8 @@ class TestTheRest:
         assert response.headers["location"] == f"/inbox/{item['id']}#comments"
         page = await desk.open(item["id"])
         assert "Looks &lt;b&gt;fine&lt;/b&gt; to me" in page
-        assert page.index("asked") < page.index("commented")
+        told = page[page.index('class="timeline"') :]
+        assert told.index("asked") < told.index("commented")
 
     @pytest.mark.promise("REVIEW-09", "REVIEW-10", "REVIEW-14", "REVIEW-29")
     async def test_everything_there_is_to_know_is_shown(self, desk: Desk) -> None:
@@ -432,6 +434,21 @@ class TestTheRest:
         assert "Approved with 1 change" in page
         stored = await desk.house.services.store.read("default", lambda tx: items.revision(tx, item["id"], 2))
         assert stored.edits["0"]["args"] == {"user": "b", "password": "hunter2"}
+
+    async def test_a_secret_is_shown_to_who_may_decide_and_the_timeline_keeps_it(self, desk: Desk) -> None:
+        schema = {"properties": {"password": {"type": "string", "writeOnly": True}}}
+        asked = [{"name": "login", "args": {"password": "hunter2"}, "schema": schema}]
+        item = await desk.ask(actions=asked)
+        assert "Show the secrets" in await desk.open(item["id"])
+        there = f"/inbox/{item['id']}/reveal"
+        shown = await desk.ana.post(there, headers={"origin": LOOPBACK, "sec-fetch-site": "same-origin"})
+        assert "hunter2" in shown.text
+        assert shown.headers["cache-control"] == "no-store"
+        assert "looked at the secrets" in await desk.open(item["id"])
+        assert "hunter2" not in await desk.open(item["id"])
+        assert (await desk.agent.post(f"/api{there}".replace("inbox/", "inbox/items/"))).status_code == 403
+        plain = await desk.ask()
+        assert "Show the secrets" not in await desk.open(plain["id"])
 
     async def test_a_delivery_that_failed_can_be_tried_again(self, desk: Desk) -> None:
         item = await desk.raised(EMAIL)
@@ -464,6 +481,120 @@ class TestTheRest:
         assert "settled the doubt" in await desk.open(item["id"])
 
     async def test_the_servers_facts_have_a_page_of_their_own(self, desk: Desk) -> None:
-        page = (await desk.ana.get("/inbox/status")).text
+        page = (await desk.ana.get("/inbox/settings")).text
         assert "This server" in page
         assert "ana" in page
+
+
+class TestBulk:
+    async def _send(self, desk: Desk, *items: dict[str, Any], **facts: Any) -> str:
+        chosen = [f"{one['id']} {one['revision']} {one['hash']}" for one in items]
+        sent = {"do": "approval", "chosen": chosen} | facts
+        response = await desk.ana.post(
+            "/inbox/bulk", data=sent, headers={"origin": LOOPBACK, "sec-fetch-site": "same-origin"}
+        )
+        assert response.status_code == 200, response.text
+        return response.text
+
+    async def test_a_preview_decides_nothing_and_says_what_each_would_do(self, desk: Desk) -> None:
+        one, two = await desk.ask(actions=[action()]), await desk.ask(title="Two")
+        stale = {**two, "hash": "0" * 64}
+        page = await self._send(desk, one, stale)
+        assert "Approve 1 of 2?" in page
+        assert "paid twice" in page, "the arguments as they will run"
+        assert "Will be approved" in page
+        assert [(await desk.item(each["id"]))["status"] for each in (one, two)] == ["PENDING", "PENDING"]
+
+    async def test_once_sure_each_is_decided_for_itself(self, desk: Desk) -> None:
+        one, two = await desk.ask(title="One"), await desk.ask(title="Two")
+        await desk.decide(two["id"], "reject")
+        page = await self._send(desk, one, two, sure="yes", key="k-1")
+        assert "1 of 2 decided" in page
+        assert [(await desk.item(each["id"]))["status"] for each in (one, two)] == ["APPROVED", "REJECTED"]
+        again = await self._send(desk, one, sure="yes", key="k-1")
+        assert "1 of 1 decided" in again, "the same form sent twice does nothing more, and says so truly"
+
+    async def test_a_reason_goes_with_a_rejection(self, desk: Desk) -> None:
+        item = await desk.ask()
+        await self._send(desk, item, do="rejection", sure="yes", message="Not today")
+        decided = await desk.item(item["id"])
+        assert decided["status"] == "REJECTED"
+        assert decided["decisions"][0]["actions"][0]["message"] == "Not today"
+
+    async def test_high_risk_is_never_approved_in_bulk(self, desk: Desk) -> None:
+        item = await desk.ask(actions=[action()])
+        await desk.change("UPDATE items SET risk = 'high'")
+        page = await self._send(desk, item, sure="yes")
+        assert "High risk is approved one by one." in page
+        assert (await desk.item(item["id"]))["status"] == "PENDING"
+        await self._send(desk, item, do="rejection", sure="yes")
+        assert (await desk.item(item["id"]))["status"] == "REJECTED", "the control: no is always safe"
+
+    async def test_nonsense_is_left_out(self, desk: Desk) -> None:
+        page = await self._send(desk, chosen=["x", "a b c", "../../etc 1 2"])
+        assert "Approve 0 of 1?" in page
+        assert "It is not there." in page
+
+
+class TestWorkingTogether:
+    async def test_a_snoozed_item_is_out_of_sight_until_it_wakes(self, desk: Desk) -> None:
+        item = await desk.ask()
+        await desk.send(item["id"], "snooze", **{"for": "1h"})
+        assert item["id"] not in (await desk.ana.get("/inbox")).text
+        assert item["id"] in (await desk.ana.get("/inbox?q=is:snoozed")).text
+        assert "Snoozed until" in await desk.open(item["id"])
+        await desk.send(item["id"], "snooze")
+        assert item["id"] in (await desk.ana.get("/inbox")).text
+
+    async def test_who_is_on_it_is_shown_to_the_others(self, desk: Desk) -> None:
+        item = await desk.ask()
+        ben = await desk.house.signed_in("ben")
+        await desk.send(item["id"], "claim")
+        assert "ana is deciding" in (await ben.get(f"/inbox/{item['id']}")).text
+        assert "is deciding" not in await desk.open(item["id"])
+        await desk.send(item["id"], "claim", release="yes")
+        assert "is deciding" not in (await ben.get(f"/inbox/{item['id']}")).text
+
+    async def test_a_draft_is_there_again_and_only_for_its_author(self, desk: Desk) -> None:
+        item = await desk.ask(actions=[action()])
+        draft = {"hash": item["hash"], "typed": {"a0.arg.note": "half a thou", "a0.message": "because"}}
+        saved = await desk.ana.put(f"/api/inbox/items/{item['id']}/draft", json={"draft": draft})
+        assert saved.status_code == 200
+        page = await desk.open(item["id"])
+        assert "Your draft is kept" in page
+        assert "half a thou</textarea>" in page
+        ben = await desk.house.signed_in("ben")
+        assert "half a thou" not in (await ben.get(f"/inbox/{item['id']}")).text
+
+    async def test_a_draft_for_an_earlier_revision_is_told_and_not_filled_in(self, desk: Desk) -> None:
+        item = await desk.ask(actions=[action()])
+        draft = {"hash": "0" * 64, "typed": {"a0.arg.note": "half a thou"}}
+        await desk.ana.put(f"/api/inbox/items/{item['id']}/draft", json={"draft": draft})
+        page = await desk.open(item["id"])
+        assert "<q>half a thou</q>" in page
+        assert "half a thou</textarea>" not in page
+
+    @pytest.mark.parametrize("draft", [1, [], {"hash": 1}, {"typed": "x"}, {"typed": {"a": 1}}, "text"])
+    async def test_any_draft_can_be_opened(self, desk: Desk, draft: Any) -> None:
+        item = await desk.ask()
+        await desk.ana.put(f"/api/inbox/items/{item['id']}/draft", json={"draft": draft})
+        assert await desk.open(item["id"])
+
+
+class TestParts:
+    async def test_a_part_is_what_stands_in_the_whole_page(self, desk: Desk) -> None:
+        item = await desk.ask(title="Only one")
+        whole = await desk.open(item["id"])
+        for part in ("detail", "row", "list"):
+            path = "/inbox" if part == "list" else f"/inbox/{item['id']}"
+            found = (await desk.ana.get(path, headers={"assent-part": part})).text
+            assert "Only one" in found
+            assert "<html" not in found
+        row = (await desk.ana.get(f"/inbox/{item['id']}", headers={"assent-part": "row"})).text
+        assert (
+            re.sub(r' aria-current="true"', "", row).strip().splitlines()[1:4]
+            == [line for line in re.sub(r' aria-current="true"', "", whole).splitlines() if "<td" in line][:3]
+        )
+
+    async def test_parts_are_told_apart_by_caches(self, desk: Desk) -> None:
+        assert (await desk.ana.get("/inbox")).headers["cache-control"] == "no-store"

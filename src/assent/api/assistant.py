@@ -1,27 +1,36 @@
 """`/run`, `/resume` and `/health-check`: the reference assistant, for whoever wants to talk rather than run graphs.
 
 The status says how far it came: 200 answered, 202 a person is asked, 409 not now, 502 the assistant itself failed.
+Whoever accepts `text/event-stream` hears the answer word by word, and the same body at the end.
 """
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
-from fastapi.responses import JSONResponse
+import orjson
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, field_validator
 
 from assent.api.langgraph.routing import router
 from assent.domain.questions import Verb
 from assent.errors import Invalid
+from assent.http import errors
 from assent.http.authentication import Caller
-from assent.services.assistant import Answer, Assistant, Reply, Said, status_of, thread_of
+from assent.services.assistant import Assistant, thread_of
+from assent.services.assistant_answers import Answer, Said
+from assent.services.assistant_turns import Replied, Turn
+from assent.services.assistant_views import Reply, status_of
 
 HEALTHY = "Server is healthy"
 
 _LONGEST_NAME, _LONGEST_TEXT, _MOST = 200, 100_000, 500
 _VERBS = {"accept": Verb.ACCEPT, "decline": Verb.DECLINE, "cancel": Verb.CANCEL}
 _WAYS = ("clarification_responses", "approvals", "elicitation")
+_STREAM = "text/event-stream"
 
 CallId = Annotated[StrictStr, Field(min_length=1, max_length=500)]
 Text = Annotated[StrictStr, Field(max_length=_LONGEST_TEXT)]
@@ -53,7 +62,7 @@ class RunBody(_Body):
         return text
 
 
-class Response(BaseModel):
+class Clarified(BaseModel):
     call_id: CallId
     response: Text
 
@@ -83,7 +92,7 @@ class Elicitation(BaseModel):
 class ResumeBody(_Body):
     """Exactly one of the three, for what is pending."""
 
-    clarification_responses: Annotated[list[Response], Field(max_length=_MOST)] | None = None
+    clarification_responses: Annotated[list[Clarified], Field(max_length=_MOST)] | None = None
     approvals: Annotated[list[Approval], Field(max_length=_MOST)] | None = None
     elicitation: Elicitation | None = Field(None, description="the answer to a form, or to a sign-in that is done")
 
@@ -122,6 +131,7 @@ class Refused(BaseModel):
 
 
 _ASKED: dict[int | str, dict[str, Any]] = {
+    200: {"description": "answered", "content": {_STREAM: {"schema": {"type": "string"}}}},
     202: {"model": Answered, "description": "a person is asked"},
     "4XX": {"model": Refused},
     "5XX": {"model": Refused},
@@ -136,35 +146,61 @@ def routes(assistant: Assistant) -> APIRouter:
         return HEALTHY
 
     @api.post("/run", response_model=Answered, responses=_ASKED)
-    async def run(caller: Caller, body: RunBody) -> JSONResponse:
-        reply = await assistant.run(caller, body.thread_id, body.user_request)
-        return _answered(reply, thread_of(caller.tenant, body.thread_id))
+    async def run(request: Request, caller: Caller, body: RunBody) -> Response:
+        turn = await assistant.run(caller, body.thread_id, body.user_request, aloud=_listens(request))
+        return await _answered(request, turn, thread_of(caller.tenant, body.thread_id))
 
     @api.post("/resume", response_model=Answered, responses=_ASKED)
-    async def resume(caller: Caller, body: ResumeBody) -> JSONResponse:
-        reply = await assistant.resume(caller, body.thread_id, body.answer())
-        return _answered(reply, thread_of(caller.tenant, body.thread_id))
+    async def resume(request: Request, caller: Caller, body: ResumeBody) -> Response:
+        turn = await assistant.resume(caller, body.thread_id, body.answer())
+        return await _answered(request, turn, thread_of(caller.tenant, body.thread_id))
 
     return api
 
 
-def _answered(reply: Reply, thread_id: str) -> JSONResponse:
+def _listens(request: Request) -> bool:
+    return _STREAM in request.headers.get("accept", "")
+
+
+async def _answered(request: Request, turn: Turn | Replied, thread_id: str) -> Response:
     """The header says which thread of the LangGraph API this is."""
     headers = {"Content-Location": f"/threads/{thread_id}"}
+    if _listens(request):
+        headers |= {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(_spoken(request, turn), media_type=_STREAM, headers=headers)
+    reply = await turn.reply()
+    return JSONResponse(_body(request, reply), 202 if reply.waits else 200, headers)
+
+
+async def _spoken(request: Request, turn: Turn | Replied) -> AsyncIterator[bytes]:
+    """`words` as they come, then one `reply`: what would have been the body."""
+    try:
+        async with aclosing(turn.heard()) as heard:
+            async for words in heard:
+                said = words and orjson.dumps({"message_id": words.message_id, "text": words.text})
+                yield _event("words", said) if said else b": still at it\r\n\r\n"
+        body = orjson.dumps(_body(request, await turn.reply()))
+    except Exception as error:  # noqa: BLE001 - the status is sent already, so it is told here
+        body = bytes(errors.last(request.url.path, error).body)
+    finally:
+        turn.close()
+    yield _event("reply", body)
+
+
+def _event(name: str, data: bytes) -> bytes:
+    return b"event: " + name.encode() + b"\r\ndata: " + data + b"\r\n\r\n"
+
+
+def _body(request: Request, reply: Reply) -> dict[str, Any]:
     if not reply.waits:
-        body = {"status": "success", "thread_id": reply.thread_id, "response": reply.response or ""}
-        return JSONResponse(body, headers=headers)
-    return JSONResponse(_asking(reply), 202, headers)
-
-
-def _asking(reply: Reply) -> dict[str, Any]:
+        return {"status": "success", "thread_id": reply.thread_id, "response": reply.response or ""}
     status, action = status_of(reply.asked), reply.action or {}
     body: dict[str, Any] = {"status": status, "thread_id": reply.thread_id, "pending_action": action}
     if status == "oauth_required":
         body |= {"url": action["url"], "response": action["message"]}
     if status == "decision_required":
-        where = {"url": f"/inbox/{action['item_id']}"} if "item_id" in action else {}
+        where = {"url": f"{str(request.base_url).rstrip('/')}{action['url']}"} if "url" in action else {}
         body |= {**where, "message": action["message"]}
-    if reply.asked and (approvals := reply.asked["approvals"])["needed"] > 1:
+    if reply.asked and (approvals := reply.asked["approvals"])["needed"] > 1 and status != "decision_required":
         body["message"] = f"{approvals['given']} of {approvals['needed']} people have agreed"
     return body

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from assent.api.schemas import Body, Cursor, Limit, PageOf
+from assent.api.schemas import Body, Cursor, Limit, Moment, PageOf
 from assent.domain.access import Scope
 from assent.domain.timeline import Head
 from assent.errors import Invalid
@@ -77,10 +77,24 @@ def routes(audit: Audit) -> APIRouter:
         subject: Filter = None,
         kind: Filter = None,
         actor: Filter = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        text: Filter = None,
         limit: Limit = 50,
         cursor: Cursor = None,
     ) -> PageOf[EventView]:
-        page = await audit.search(caller, subject=subject, kind=kind, actor=actor, limit=limit, cursor=cursor)
+        """`kind` may be the part before the dot, as `policy`; `text` is looked for in the payloads."""
+        page = await audit.search(
+            caller,
+            subject=subject,
+            kind=kind,
+            actor=actor,
+            since=since,
+            until=until,
+            text=text,
+            limit=limit,
+            cursor=cursor,
+        )
         return PageOf(items=[EventView.of(entry) for entry in page.items], next=page.next)
 
     @api.get("/verification")

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from assent.api.schemas import Body, Cursor, Limit, Moment
+from assent.api.schemas import Body, Cursor, Key, Limit, Moment
 from assent.domain.canonical import Json
 from assent.domain.questions import Verb, Verdict
 from assent.errors import Invalid
@@ -19,10 +19,10 @@ from assent.http.authentication import Caller
 from assent.http.routing import router
 from assent.services.deciding import LONGEST_GRACE, Proposal
 from assent.services.inbox import MOST_AT_ONCE, Inbox, Named
-from assent.services.live import Change, Live
+from assent.services.live import Live
 from assent.services.requesting import Request
+from assent.services.watchers import Change
 
-Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
 Via = Annotated[Literal["rest", "cli"], Header(alias="Assent-Via", description="the surface, for the timeline")]
 Text = Annotated[str, Field(max_length=20_000)]
 Short = Annotated[str, Field(min_length=1, max_length=500)]
@@ -281,6 +281,10 @@ def _work_together(api: APIRouter, inbox: Inbox) -> None:
     @api.post("/items/{item_id}/comments", status_code=201)
     async def comment(caller: Caller, item_id: str, body: CommentIn, key: Key = None) -> View:
         return await inbox.comment(caller, item_id, body.text, key=key)
+
+    @api.post("/items/{item_id}/reveal")
+    async def reveal(caller: Caller, item_id: str) -> list[View]:
+        return await inbox.reveal(caller, item_id)
 
     @api.put("/items/{item_id}/claim")
     async def claim(caller: Caller, item_id: str) -> View:

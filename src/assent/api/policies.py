@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from assent.api.schemas import Body, Cursor, Limit, PageOf
+from assent.api.schemas import Body, Cursor, Key, Limit, PageOf
 from assent.domain.canonical import Json
 from assent.http.authentication import Caller
 from assent.http.routing import router
@@ -20,6 +20,12 @@ View = dict[str, Any]
 
 class PolicyIn(Body):
     policy: Json = Field(description="the policy as a JSON document, or as a TOML text")
+
+
+class PolicyPut(PolicyIn):
+    after: int | None = Field(
+        None, ge=0, description="the version it was made from; 409 where another has come in between"
+    )
 
 
 class PolicyView(BaseModel):
@@ -88,8 +94,8 @@ def routes(policies: Policies) -> APIRouter:
         return PolicyView.of(await policies.in_force(caller))
 
     @api.put("/policies")
-    async def put_policy(caller: Caller, body: PolicyIn) -> PolicyView:
-        return PolicyView.of(await policies.put(caller, body.policy))
+    async def put_policy(caller: Caller, body: PolicyPut) -> PolicyView:
+        return PolicyView.of(await policies.put(caller, body.policy, after=body.after))
 
     @api.get("/policies/versions")
     async def policy_versions(caller: Caller, limit: Limit = 50, cursor: Cursor = None) -> PageOf[PolicyView]:
@@ -106,7 +112,7 @@ def routes(policies: Policies) -> APIRouter:
         return PageOf(items=page.items, next=page.next)
 
     @api.post("/standing-approvals", status_code=201)
-    async def allow_always(caller: Caller, body: StandingIn) -> list[View]:
+    async def allow_always(caller: Caller, body: StandingIn, key: Key = None) -> list[View]:
         return await policies.allow_always(
             caller,
             body.item_id,
@@ -114,6 +120,7 @@ def routes(policies: Policies) -> APIRouter:
             uses=body.uses,
             condition=body.condition,
             same_args=body.same_args,
+            key=key,
         )
 
     @api.delete("/standing-approvals/{approval_id}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Generic, TypeVar
 
-from fastapi import Query
+from fastapi import Header, Query
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from assent.store.paging import LARGEST_PAGE
@@ -28,6 +28,9 @@ Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 
 Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE)]
 Cursor = Annotated[str | None, Query(max_length=1000, description="`next` of the page before")]
+
+
+Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
 
 
 class Body(BaseModel):

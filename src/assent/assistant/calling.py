@@ -11,11 +11,10 @@ from typing import Any
 from langchain_core.messages import ToolCall, ToolMessage
 
 from assent.assistant import messages as conversation
-from assent.assistant.mcp import Asked, McpClient
+from assent.assistant.mcp import Asked, McpClient, McpFailed
 from assent.assistant.messages import call_id
 from assent.assistant.state import PendingElicitation, RequestState
 from assent.assistant.tools import KEY, Catalogue, Tool
-from assent.errors import Unavailable
 from assent.gate import results
 from assent.gate.calls import Stopped, pass_call
 from assent.gate.keeper import Keeper, current_grant
@@ -52,7 +51,7 @@ class Calling:
 
     async def _passed(self, call: ToolCall, tool: Tool) -> ToolMessage | None:
         """Under its grant, once, or with what was recorded the first time. None where it has to wait."""
-        lost: list[Unavailable] = []
+        lost: list[McpFailed] = []
 
         async def make(args: Any) -> ToolMessage:
             try:
@@ -60,7 +59,7 @@ class Calling:
             except Asked as asked:
                 self._ask(call_id(call), asked)
                 raise Stopped from None
-            except Unavailable as error:
+            except McpFailed as error:
                 if not tool.idempotent:
                     raise
                 lost.append(error)  # the server knows a second try, so the grant waits for one

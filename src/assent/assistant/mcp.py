@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from assent.assistant.tools import Tool
 from assent.domain import canonical
 from assent.domain.canonical import Json
-from assent.errors import ConfigError, Unavailable
+from assent.errors import ConfigError
 
 if TYPE_CHECKING:
     from fastmcp import Client
@@ -54,6 +54,10 @@ class Asked(Exception):
         super().__init__(key)
         self.key = key
         self.value = value
+
+
+class McpFailed(RuntimeError):
+    """The MCP server cannot be reached, or was lost. Not `Unavailable`: runs wait for a database that is."""
 
 
 @dataclass(slots=True)
@@ -193,7 +197,7 @@ class McpClient:
             await making
         await self.close()
 
-    async def _lost(self, error: Exception) -> Unavailable:
+    async def _lost(self, error: Exception) -> McpFailed:
         await self.close()
         return _unreachable(self._name, error)
 
@@ -290,6 +294,6 @@ def _result(result: Any) -> Result:
     return Result("\n".join(parts), failed=bool(result.is_error), structured=result.structured_content)
 
 
-def _unreachable(name: str, error: BaseException) -> Unavailable:
+def _unreachable(name: str, error: BaseException) -> McpFailed:
     log.warning("the MCP server %s failed", name, exc_info=error)
-    return Unavailable(f"the MCP server {name} cannot be reached", hint="check ASSISTANT_MCP_URL, and that it runs")
+    return McpFailed(f"the MCP server {name} cannot be reached: check ASSISTANT_MCP_URL, and that it runs")

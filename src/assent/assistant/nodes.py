@@ -15,6 +15,7 @@ from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from langchain_core.messages.modifier import RemoveMessage
 from langchain_core.runnables import Runnable
+from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph import END
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
@@ -140,9 +141,10 @@ class Nodes:
     async def _routed(self, said: Sequence[AnyMessage], types: Sequence[str]) -> list[str]:
         """An answer that names nothing known allows nothing."""
         model = self.router.with_structured_output(prompts.routing_schema(types), method="function_calling")
+        silent = model.with_config(tags=[TAG_NOSTREAM])  # what it writes is for the graph, and for no listener
         words = [one for one in said if isinstance(one, HumanMessage) or (isinstance(one, AIMessage) and one.text)]
         plain = [type(one)(content=one.content) for one in words[-_SEEN_BY_ROUTER:]]
-        answer = await _answered(model, [SystemMessage(prompts.router(types)), *plain])
+        answer = await _answered(silent, [SystemMessage(prompts.router(types)), *plain])
         named = answer.get("types") if isinstance(answer, dict) else None
         return sorted({one for one in named if isinstance(one, str)} & set(types)) if isinstance(named, list) else []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,6 +37,9 @@ def list_events(
     subject: Annotated[str | None, typer.Option(help="Only events about this, such as key:ID.")] = None,
     kind: Annotated[str | None, typer.Option(help="Only events of this kind.")] = None,
     actor: Annotated[str | None, typer.Option(help="Only events by this principal.")] = None,
+    text: Annotated[str | None, typer.Option(help="Only events that tell of this.")] = None,
+    since: Annotated[datetime | None, typer.Option(help="Only from then on, UTC.")] = None,
+    until: Annotated[datetime | None, typer.Option(help="Only before, UTC.")] = None,
     limit: Annotated[int, typer.Option(help="How many.")] = 50,
     tenant: Tenant = TENANT,
     config: Config = None,
@@ -45,7 +49,11 @@ def list_events(
     """List events, newest first."""
 
     async def use(services: Services, caller: Principal) -> list[Entry]:
-        return (await services.audit.search(caller, subject=subject, kind=kind, actor=actor, limit=limit)).items
+        begin, end = (at.replace(tzinfo=UTC) if at else None for at in (since, until))
+        found = await services.audit.search(
+            caller, subject=subject, kind=kind, actor=actor, since=begin, until=end, text=text, limit=limit
+        )
+        return found.items
 
     rows = [_row(entry) for entry in run_beside(database, config, tenant, use)]
     if as_json:

@@ -37,12 +37,7 @@ def ask(action: Mapping[str, Any]) -> View:
         "oauth_url": _login,
         "form_elicitation": _form,
     }
-    known = asking.get(str(action.get("kind")))
-    if known is None:
-        where = f": assent inbox get {escaped(str(action['item_id']))}" if action.get("item_id") else ""
-        say(f"The assistant waits for something that is decided in the inbox{where}")
-        raise Left
-    return known(action)
+    return asking[str(action["kind"])](action)
 
 
 def read(prompt: str, *, secret: bool = False) -> str:

@@ -64,7 +64,7 @@ def prune(config: Config = None, database: Database = None, as_json: AsJson = Fa
 
     pruned = run_beside(database, config, TENANT, use)
     facts = {"sessions": pruned.sessions, "event_payloads": pruned.event_payloads, "deliveries": pruned.deliveries}
-    facts["frames"] = pruned.frames
+    facts |= {"frames": pruned.frames, "items": pruned.items}
     if as_json:
         return output.emit(facts)
     output.say(", ".join(f"{count} {name.replace('_', ' ')} removed" for name, count in facts.items()))

@@ -7,12 +7,10 @@ like nothing) is printed as its JSON escape, so `\\u202e` stands where the text 
 from __future__ import annotations
 
 import json
-import re
 import sys
 from typing import Any
 
-# Printable by Unicode's classes and yet invisible: fillers, joiners, blank braille, variation selectors.
-_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+from assent.domain.hidden import is_hidden
 
 
 def escaped(text: str) -> str:
@@ -34,6 +32,6 @@ def emit(value: Any) -> None:
 
 
 def _shown(character: str) -> str:
-    if character.isprintable() and not _BLANK.match(character):
+    if not is_hidden(character):
         return character
     return "\\u007f" if character == "\x7f" else json.dumps(character)[1:-1]

@@ -10,8 +10,9 @@ import typer
 
 from assent.cli import deciding, edits, item_views, output
 from assent.cli.deciding import ItemId
-from assent.cli.escapes import emit
+from assent.cli.escapes import emit, escaped
 from assent.cli.remote import Place, Remote, View, call, item_path, placed, reader
+from assent.domain import canonical
 from assent.errors import Invalid
 from assent.settings import parse_duration
 
@@ -24,7 +25,7 @@ def commands() -> typer.Typer:
     app.command("list")(placed(list_items))
     app.command()(placed(get))
     deciding.add_to(app)
-    for command in (resubmit, cancel, settle, comment, claim, snooze):
+    for command in (resubmit, cancel, settle, reveal, comment, claim, snooze):
         app.command()(placed(command))
     app.command()(types)
     return app
@@ -127,6 +128,15 @@ def settle(
 ) -> None:
     """Say what became of a call that was cut off while it ran."""
     _report(place, item_id, "POST", "in-doubt", {"outcome": outcome, "notes": notes})
+
+
+def reveal(place: Place, item_id: ItemId) -> None:
+    """Show the arguments with their secrets; the timeline keeps that you looked."""
+    revealed: Any = _changed(place, item_id, "POST", "reveal")
+    if place.as_json:
+        return emit(revealed)
+    for action in revealed:
+        output.say(escaped(f"{action['name']} {canonical.text(action['args'])}"))
 
 
 def comment(place: Place, item_id: ItemId, text: Annotated[str, typer.Argument(help="What you say.")]) -> None:

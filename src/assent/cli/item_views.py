@@ -48,6 +48,8 @@ def shown(item: View, comments: Sequence[View] = ()) -> list[str]:
     lines = [escaped(item["title"]), *_facts(item)]
     for action in item["actions"]:
         lines += ["", *call(action), f"  allowed: {', '.join(action['allowed']) or 'nothing'}"]
+    for one in item["doubts"]:
+        lines += ["", f"the same call of {escaped(one['tool'])} may have been made: settle item {one['item_id']} first"]
     for whose, text in _words(item):
         lines += ["", f"{whose}:", *quoted(text)]
     if item["problems"]:

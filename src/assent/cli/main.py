@@ -16,6 +16,8 @@ from assent.cli import (
     database,
     deliveries,
     inbox,
+    inboxes,
+    insights,
     keys,
     output,
     policy,
@@ -40,7 +42,9 @@ def application() -> typer.Typer:
     calendar.add_to(app)
     chat.add_to(app)
     config.add_to(app)
+    insights.add_to(app)
     app.add_typer(inbox.commands(), name="inbox", help="What waits for people, and deciding it.")
+    app.add_typer(inboxes.commands(), name="inboxes", help="Your saved views of the inbox.")
     app.add_typer(policy.commands(), name="policy", help="Which calls need whom, run freely, or never run.")
     app.add_typer(database.commands(), name="db", help="The database: schema, backup, retention.")
     app.add_typer(keys.commands(), name="keys", help="API keys of people, agents and services.")

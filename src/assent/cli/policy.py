@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -15,8 +13,8 @@ from assent.cli import edits, output
 from assent.cli.escapes import emit, escaped
 from assent.cli.item_views import when
 from assent.cli.remote import Place, Remote, View, call, keeper, placed
-from assent.domain import policies
 from assent.domain.canonical import Json
+from assent.domain.policy_text import to_toml
 from assent.errors import NotFound
 
 PolicyFile = Annotated[Path, typer.Argument(help="The policy: TOML, or JSON in a .json file.", metavar="FILE")]
@@ -123,41 +121,6 @@ def revoke(
     if place.as_json:
         return emit(done)
     output.say(f"revoked: {escaped(done['tool'])} is asked for again ({done['id']})")
-
-
-def to_toml(policy: Mapping[str, Json]) -> str:
-    """A policy as the file that would make it, without what holds by default."""
-    default = _told(policy["default"])
-    short = default["then"] if default == {"name": "default", "then": default["then"]} else default
-    rules = ["\n".join(["[[rules]]", *_fields(_told(rule))]) for rule in policy["rules"]]
-    return "\n\n".join([f"default = {_value(short)}", *rules])
-
-
-def _told(rule: Mapping[str, Json]) -> dict[str, Json]:
-    """What is not as it would be if nobody had said so."""
-    bare = policies.from_json({"default": rule["then"]})
-    usual = policies.to_json(bare)["default"]
-    return {name: value for name, value in rule.items() if name in ("name", "then") or value != usual.get(name)}
-
-
-def _fields(table: Mapping[str, Json]) -> Iterator[str]:
-    for name, value in table.items():
-        if value is not None and value != []:
-            yield f"{name} = {_value(value)}"
-
-
-def _value(value: Json) -> str:
-    if isinstance(value, dict):
-        return f"{{ {', '.join(_fields(value))} }}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    # Two halves of a character beyond the 16 bits of \u are one \U in TOML.
-    return re.sub(r"\\u(d[89ab]..)\\u(d[c-f]..)", _whole, escaped(json.dumps(value, ensure_ascii=False)))
-
-
-def _whole(halves: re.Match[str]) -> str:
-    character = json.loads(f'"{halves[0]}"')
-    return f"\\U{ord(character):08x}"
 
 
 async def _version(server: Remote, number: int) -> View:

@@ -87,6 +87,12 @@ async def reader(services: Services, operator: Principal, name: str | None) -> P
     return operator if user is None else await person(services, operator, name)
 
 
+async def known(services: Services, operator: Principal, name: str | None) -> Principal:
+    """The person whose things these are, where they are known already: looking makes nobody."""
+    user = await services.users.find(operator, name or _system_name())
+    return operator if user is None else await person(services, operator, user.name)
+
+
 async def person(services: Services, operator: Principal, name: str | None) -> Principal:
     """The person of that name, or of the name that the system knows you by; new ones become reviewers."""
     named = name or _system_name()

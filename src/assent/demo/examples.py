@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Collection
 from dataclasses import replace
 from typing import Any
 
+from assent.demo import requests
 from assent.domain.access import Principal, Scope, local_agent
 from assent.domain.threads import Query
 from assent.errors import AssentError
 from assent.services.assistant import request_of, thread_of
 from assent.services.inbox import Inbox
-from assent.services.requesting import Request
 from assent.services.runs import Runs
 from assent.services.starting import RunRequest
 from assent.services.threads import Threads
@@ -32,22 +32,6 @@ _RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("trip", {"traveller": "Ana"}),
     ("trip", {"traveller": "Ben", "destination": "Marenby"}),
 )
-_CHANGE = Request(
-    type="config_change",
-    title="Raise the rate limit of the checkout service",
-    description="Checkout answered 429 to **2.1 %** of its calls last week. Nothing is changed before someone agrees.",
-    payload={
-        "file": "checkout/limits.toml",
-        "changes": [
-            {"field": "rate_limit.per_minute", "from": 600, "to": 1200},
-            {"field": "rate_limit.burst", "from": 50, "to": 100},
-            {"field": "timeouts.payment_seconds", "from": 30, "to": 20},
-            {"field": "alerts.notify", "from": None, "to": "ops@example.com"},
-        ],
-    },
-    entity={"type": "service", "id": "checkout"},
-    dedupe_key="demo:config_change",
-)
 
 
 async def prepare(
@@ -62,9 +46,10 @@ async def prepare(
     for graph_id, given in _RUNS:
         if graph_id in graphs:
             await _tried(graph_id, _start(threads, runs, caller, graph_id, given))
-    await _tried("config_change", inbox.create(asking, _CHANGE))
+    for request in requests.ALL:
+        await _tried(request.type, inbox.create(asking, request))
     if assistant is not None and assistant in graphs:
-        talk = runs.create(caller, thread_of(caller.tenant, TALK), request_of(assistant, TALK, WISH))
+        talk = runs.create(caller, thread_of(caller.tenant, TALK), request_of(assistant, TALK, WISH, aloud=True))
         await _tried(assistant, talk)
 
 

@@ -71,6 +71,8 @@ class Principal:
     via: str | None = None
     user: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
     """What the project's auth handler said about its user; None for whoever has a credential of ours."""
+    credential: str | None = field(default=None, compare=False, repr=False)
+    """The key or session they came with, hashed: for what outlives a request, and has to ask again."""
 
     @property
     def actor(self) -> str:

@@ -54,6 +54,9 @@ class Filter:
     claimed: bool = False
 
 
+NOTHING = Filter(columns=(("type", ()),))
+
+
 def parse(source: str) -> Filter:
     """The filter in a text, or `Invalid` that says what is not understood."""
     if len(source) > _LONGEST:
@@ -81,6 +84,18 @@ def parse(source: str) -> Filter:
         "snoozed" in marks,
         "claimed" in marks,
     )
+
+
+def term(field: str, value: str) -> str:
+    """The text that finds just this value, whatever stands in it; `Invalid` where no text can."""
+    quotes = ("", '"', "'")
+    for text in (f"{field}:{quote}{value}{quote}" for quote in quotes):
+        try:
+            if parse(text).columns == ((_COLUMNS[field], (value,)),):
+                return text
+        except Invalid:
+            continue
+    raise Invalid(f"filter: {value!r} cannot be looked for")
 
 
 def _terms(source: str) -> list[str]:

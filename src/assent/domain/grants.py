@@ -82,6 +82,8 @@ class Passage:
     passing: Passing
     grant: Grant | None = None
     reason: str | None = None
+    doubtful: bool = False
+    """Whether a call just like it was begun before and may have been made: then nothing but a person's word counts."""
 
 
 def seal(*, tenant: str, thread_id: str, item_id: str, revision: int, tool: str, args: Json, call_id: str) -> str:

@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from typing import Any
 from uuid import UUID
 
+from attrs import evolve
 from jsonschema import Draft4Validator, Draft7Validator, Draft201909Validator, Draft202012Validator, validators
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 from pydantic_core import SchemaError as UnusablePattern
@@ -61,11 +62,11 @@ class _Exhausted(Exception):
 
 def problems(schema: Json, value: Json, path: str = "") -> tuple[Problem, ...]:
     """What is wrong with `value`, field by field below `path`; nothing where the schema cannot be enforced."""
-    validator = _compile(canonical.text(schema))
-    if isinstance(validator, str):
+    compiled = _compile(canonical.text(schema))
+    if isinstance(compiled, str):
         return ()
     try:
-        return tuple(_problem(error, path) for error in _first(_errors(validator, value)))
+        return tuple(_problem(error, path) for error in _first(compiled.fresh().iter_errors(value)))
     except (Unresolvable, RecursionError, _Exhausted):
         return ()
 
@@ -77,11 +78,22 @@ def defect(schema: Json) -> str | None:
 
 @lru_cache(maxsize=256)
 def _defect(schema_text: str) -> str | None:
-    validator = _compile(schema_text)
-    if isinstance(validator, str):
-        return validator
+    compiled = _compile(schema_text)
+    return compiled if isinstance(compiled, str) else _dead_end(compiled.fresh())
+
+
+def part_check(schema_text: str) -> Callable[[Json], str | None]:
+    """For a schema without a defect: says of each part of it, taken by itself, where its references fail. All of them
+    together may follow as many as a whole schema may."""
+    compiled = _compile(schema_text)
+    assert isinstance(compiled, _Compiled)
+    validator = compiled.fresh()
+    return lambda part: _dead_end(validator.evolve(schema=part))
+
+
+def _dead_end(validator: Any) -> str | None:
     try:
-        for _ in _errors(validator, None):
+        for _ in validator.iter_errors(None):
             pass
     except Unresolvable as error:
         return f"refers to {error.ref!r}, which is not part of it"
@@ -91,8 +103,8 @@ def _defect(schema_text: str) -> str | None:
 
 
 @lru_cache(maxsize=256)
-def _compile(schema_text: str) -> Any:
-    """A validator without a budget, or the reason why there is none. The text makes the schema hashable."""
+def _compile(schema_text: str) -> _Compiled | str:
+    """The schema ready for use, or the reason why it is not. The text makes it hashable."""
     if len(schema_text) > MAX_SCHEMA_TEXT:
         return f"is longer than {MAX_SCHEMA_TEXT} characters"
     schema = canonical.parse(schema_text, max_depth=2 * canonical.MAX_DEPTH)
@@ -105,7 +117,7 @@ def _compile(schema_text: str) -> Any:
         return f"is not valid JSON Schema at {canonical.where(error.absolute_path) or 'its root'}"
     except RecursionError:
         return "is nested too deep"
-    return kind(schema, registry=Registry())
+    return _Compiled(kind(schema, registry=Registry()), {id(schema)})
 
 
 def _draft(schema: Json) -> Any:
@@ -120,34 +132,60 @@ def _validator_class(draft: Any) -> Any:
     references = ("$ref", "$dynamicRef", "$recursiveRef")
     counted = {name: _counted(draft.VALIDATORS[name]) for name in references if name in draft.VALIDATORS}
     extend: Any = validators.extend  # its stub has no types
-    return extend(draft, ours | counted)
+    kind = extend(draft, ours | counted)
+    kind.evolve = evolve  # the library's own would change to what a `$schema` names: back to its checks, without limits
+    return kind
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    validator: Any
+    checked: set[int]
+    """Which objects of the schema are known to be schemas themselves: what a reference leads to may be anything."""
+
+    def fresh(self) -> Any:
+        """The validator, with a new budget."""
+        return self.validator.evolve(format_checker=_Budget(self.checked))
 
 
 @dataclass
 class _Budget:
-    """How many references may still be followed.
+    """How many references may still be followed, and where to.
 
     Handed down as the format checker: the one attribute that the library carries unchanged into every subschema, and
     free here because `format` is checked by a function of our own.
     """
 
+    checked: set[int]
     left: int = MAX_REFERENCES
 
-    def spend(self) -> None:
+    def spend(self, validator: Any, reference: Json) -> None:
         self.left -= 1
         if self.left < 0:
             raise _Exhausted
+        target = _target(validator, reference)
+        if not isinstance(target, bool) and id(target) not in self.checked:
+            self._check(validator, reference, target)
+
+    def _check(self, validator: Any, reference: str, target: Json) -> None:
+        try:
+            validator.check_schema(target)
+        except SchemaError:
+            raise Unresolvable(ref=reference) from None
+        self.checked.add(id(target))
 
 
-def _errors(validator: Any, value: Json) -> Iterator[ValidationError]:
-    found: Iterator[ValidationError] = validator.evolve(format_checker=_Budget()).iter_errors(value)
-    return found
+def _target(validator: Any, reference: str) -> Json:
+    try:
+        return validator._resolver.lookup(reference).contents
+    except Unresolvable:
+        raise Unresolvable(ref=reference) from None
 
 
 def _counted(follow: Callable[..., Iterable[ValidationError]]) -> Callable[..., Iterator[ValidationError]]:
     def check(validator: Any, reference: Json, instance: Json, schema: Json) -> Iterator[ValidationError]:
         if validator.format_checker is not None:
-            validator.format_checker.spend()
+            validator.format_checker.spend(validator, reference)
         yield from follow(validator, reference, instance, schema) or ()
 
     return check
@@ -205,6 +243,10 @@ def _matcher(pattern: str) -> SchemaValidator | None:
         return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
     except UnusablePattern:  # look-around and the like: left to the agent's own check
         return None
+
+
+def can_match(pattern: str) -> bool:
+    return _matcher(pattern) is not None
 
 
 def _matches(pattern: str, value: str) -> bool:

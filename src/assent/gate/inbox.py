@@ -7,7 +7,7 @@ decides with `decide`, and the graph goes on with `command`. A file knows no key
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -62,12 +62,21 @@ class LocalInbox(Keeper):
     def items(self, status: str | None = "pending") -> list[LocalItem]:
         """Oldest first; with None, those of every status."""
         wanted = None if status is None else _status(status)
-        return self.run(lambda tx: [_view(tx, item) for item in gate.listed(tx, wanted)])
+
+        def look(tx: Tx) -> list[LocalItem]:
+            _close_expired(tx, gate.listed(tx, ItemStatus.PENDING))
+            return [_view(tx, item) for item in gate.listed(tx, wanted)]
+
+        return self.run(look)
 
     def get(self, item_id: str) -> LocalItem:
         from assent.services.deciding import found
 
-        return self.run(lambda tx: _view(tx, found(tx, item_id)))
+        def look(tx: Tx) -> LocalItem:
+            _close_expired(tx, [found(tx, item_id)])
+            return _view(tx, found(tx, item_id))
+
+        return self.run(look)
 
     def decide(
         self,
@@ -132,15 +141,21 @@ class LocalInbox(Keeper):
 
 
 def _others(tx: Tx, pending: Pending) -> list[dict[str, Json]]:
-    """What else the thread waits for, as it was raised. What nobody has decided in time is closed on the way."""
+    """What else the thread waits for, as it was raised."""
     found: list[dict[str, Json]] = []
+    _close_expired(tx, items.open_of_thread(tx, pending.thread_id))
     for item in items.open_of_thread(tx, pending.thread_id):
-        if item.expires_at is not None and item.expires_at <= tx.now():
-            asking.close(tx, item, Resolution.EXPIRED)
-        elif item.interrupt_id not in (*pending.before, pending.interrupt_id):
+        if item.interrupt_id not in (*pending.before, pending.interrupt_id):
             asked = items.revision(tx, item.id, item.revision)
             found.append({"id": item.interrupt_id, "value": asked.asked, "response_schema": asked.response_schema})
     return found
+
+
+def _close_expired(tx: Tx, found: Iterable[Item]) -> None:
+    """No server looks at the time here, so whoever looks at the items does: what nobody has decided in time is over."""
+    for item in found:
+        if item.status.open and item.expires_at is not None and item.expires_at <= tx.now():
+            asking.close(tx, item, Resolution.EXPIRED)
 
 
 def keeper_for(named: Keeper | None) -> Keeper:

@@ -17,6 +17,7 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 
 from langgraph.errors import GraphInterrupt
 
+from assent.domain import canonical
 from assent.domain.canonical import Json
 from assent.domain.grants import Call, Grant, Passage, Passing, covers
 from assent.domain.policies import Effect
@@ -138,7 +139,8 @@ def _granted(
     if declined is not None:  # first, so that the grant of a call that looks the same is left to that one
         yield from _noted(heard)
         return guarded.declined(declined)
-    edits = [replace(made, args=one.args) for one in said if one.verb is Verb.EDIT]
+    changed = (replace(made, args=one.args) for one in said if one.verb is Verb.EDIT)
+    edits = [one for one in changed if canonical.text(one.args) != canonical.text(made.args)]
     forbidden = yield from _forbidden(task, keeper, edits)
     if forbidden is not None:
         return guarded.forbidden(forbidden.rule)
@@ -151,7 +153,7 @@ def _granted(
             result = guarded.again(grant.result)
         case Passage(Passing.IN_DOUBT, Grant() as grant):
             yield from _ask(task, keeper, before, *doubt(grant, call))
-        case _ if standing is not None and (yield standing):
+        case Passage(doubtful=False) if standing is not None and (yield standing):
             return (yield Make(made.args))
         case _:
             reason = passage.reason if replies or passage.reason != FIRST else None
@@ -170,14 +172,13 @@ def _forbidden(task: Task, keeper: Keeper, calls: Sequence[Call]) -> Generator[S
 
 
 def _consumed(keeper: Keeper, made: Call, edits: Sequence[Call]) -> Generator[Step, Any, tuple[Call, Passage]]:
-    """The call as it was made, or else as a person has changed it: whichever there is a grant for."""
-    call = made
-    passage: Passage = yield _consuming(keeper, made)
+    """The call as a person has changed it, or else as it was made: whichever there is a grant for. Changes come first,
+    because what became of the call as it was made says nothing about them."""
     for edit in edits:
+        passage: Passage = yield _consuming(keeper, edit)
         if passage.passing is not Passing.ASK:
-            break
-        call, passage = edit, (yield _consuming(keeper, edit))
-    return call, passage
+            return edit, passage
+    return made, (yield _consuming(keeper, made))
 
 
 def _consuming(keeper: Keeper, call: Call) -> Callable[[Tx], Passage]:

@@ -48,3 +48,9 @@ def require_same_origin(connection: HTTPConnection) -> None:
     cross_site = connection.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
     if cross_site or (origin is not None and urlsplit(origin).netloc != connection.headers.get("host")):
         raise OriginRefused()
+
+
+def address_of(connection: HTTPConnection) -> str | None:
+    """The address by which this server was reached: a host that it answers for, or the request were not here."""
+    host = connection.headers.get("host", "")
+    return f"{connection.url.scheme}://{host}" if _HOST.fullmatch(host) else None

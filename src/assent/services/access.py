@@ -21,16 +21,22 @@ from assent.store.transaction import Tx
 _REMEMBER_SECONDS = 0.5
 _MOST_REMEMBERED = 4096
 _NOTE_USE_EVERY = timedelta(hours=1)
+_KEY, _SESSION = "key", "session"
 
 
 def is_key(credential: str) -> bool:
     return credential.startswith(f"{PREFIX}_")
 
 
+def is_answerable(caller: Principal) -> bool:
+    """A person, or whoever holds the database: what widens what a program may do by itself is not done by programs."""
+    return caller.kind is Kind.REVIEWER or caller == operator(caller.tenant)
+
+
 def require_person(caller: Principal) -> None:
     """Credentials of people are made by people, or by whoever holds the database: a program that could make itself a
     reviewer's key, or sign itself in as a reviewer, could decide."""
-    if caller.kind is not Kind.REVIEWER and caller != operator(caller.tenant):
+    if not is_answerable(caller):
         raise Forbidden(f"a {caller.kind} cannot make credentials of a person", hint="ask an administrator")
 
 
@@ -47,7 +53,7 @@ class Access:
         return self._remembered(hashed := token_hash(secret)) or await self._look_up(hashed)
 
     async def by_session(self, token: str) -> Principal:
-        principal = await self._store.read(None, sessions.find, token_hash(token))
+        principal = await self._store.read(None, holder, f"{_SESSION}:{token_hash(token)}")
         if principal is None:
             raise Unauthenticated("the session has ended", hint="sign in again")
         return principal
@@ -93,7 +99,7 @@ class Access:
             raise Unauthenticated("the API key is unknown, expired or revoked")
         if key.last_used_at is None or now - key.last_used_at > _NOTE_USE_EVERY:
             await self._store.write(key.tenant, keys.touch, key.id)
-        return self._remember(hashed, _within_ceiling(key.principal()))
+        return self._remember(hashed, _of_key(key, hashed))
 
     def _remember(self, hashed: str, principal: Principal) -> Principal:
         if len(self._recent) >= _MOST_REMEMBERED:
@@ -124,6 +130,19 @@ def _session_end(key: ApiKey | None, now: datetime, lifetime: timedelta) -> date
     return min(now + lifetime, key.expires_at) if key.expires_at else now + lifetime
 
 
-def _within_ceiling(principal: Principal) -> Principal:
+def holder(tx: Tx, credential: str) -> Principal | None:
+    """Whoever came with this credential, with the rights they have now; None where it opens nothing any more. Needs a
+    transaction across tenants."""
+    kind, _, hashed = credential.partition(":")
+    if kind == _SESSION:
+        person = sessions.find(tx, hashed)
+        return person and replace(person, credential=credential)
+    key = keys.by_hash(tx, hashed)
+    return _of_key(key, hashed) if key and key.usable(tx.now()) else None
+
+
+def _of_key(key: ApiKey, hashed: str) -> Principal:
     """Whatever a stored row says, an agent or a service does not decide."""
-    return replace(principal, scopes=principal.scopes & SCOPE_CEILING[principal.kind])
+    principal = key.principal()
+    scopes = principal.scopes & SCOPE_CEILING[principal.kind]
+    return replace(principal, scopes=scopes, credential=f"{_KEY}:{hashed}")

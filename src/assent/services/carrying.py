@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -14,6 +14,7 @@ from assent.domain.grants import seal
 from assent.domain.items import Execution, Item, Revision, as_asked
 from assent.domain.questions import Action, Question, Verb, Verdict
 from assent.domain.terms import Terms, within
+from assent.errors import InDoubt
 from assent.store import asking, decisions, deliveries, grants, items, jsontext
 from assent.store.transaction import Tx
 
@@ -84,12 +85,33 @@ def call_back(tx: Tx, item: Item, told: dict[str, Any], *, wait: timedelta = _AT
     return deliveries.add(tx, WEBHOOK, subject=item.subject, target=item.callback, body=body, wait=wait)
 
 
+def doubts(tx: Tx, case: Case, keys: Collection[str]) -> list[dict[str, str]]:
+    """Calls of the thread just like these actions of the case that were cut off, and that nobody has settled yet."""
+    thread_id = case.item.thread_id
+    actions = asking.question_of(case.item, case.revision).actions if thread_id else ()
+    asked = (one for one in actions if one.key in keys and one.call_id)
+    found = (grant for one in asked for grant in grants.doubted_like(tx, str(thread_id), one.name, one.args))
+    unique = {grant.id: grant for grant in found}.values()
+    return [{"item_id": one.item_id, "grant_id": one.id, "tool": one.tool, "call_id": one.call_id} for one in unique]
+
+
+def require_settled(tx: Tx, case: Case, said: Sequence[Verdict]) -> None:
+    """Nobody approves a call without having said what became of the same one before: it may have been made."""
+    unsettled = doubts(tx, case, _going(said))
+    if unsettled:
+        raise InDoubt(item=case.item.id, doubts=unsettled)
+
+
 def grant(tx: Tx, case: Case, said: Sequence[Verdict], decision_id: str, *, wait: timedelta = _AT_ONCE) -> None:
     """One grant for each call that was agreed to and that the gate can know again by the agent's id for it."""
-    going = {one.key for one in said if one.verb in (Verb.APPROVE, Verb.EDIT)}
+    going = _going(said)
     for action in asking.question_of(case.item, case.revision).actions:
         if action.key in going and action.call_id and case.item.thread_id:
             _grant(tx, case, action, action.call_id, decision_id, wait)
+
+
+def _going(said: Sequence[Verdict]) -> set[str]:
+    return {one.key for one in said if one.verb in (Verb.APPROVE, Verb.EDIT)}
 
 
 def _grant(tx: Tx, case: Case, action: Action, call_id: str, decision_id: str, wait: timedelta) -> None:

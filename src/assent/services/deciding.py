@@ -100,6 +100,7 @@ def foreseen(tx: Tx, caller: Principal, item: Item, proposal: Proposal) -> str:
     status = item.moved(ItemStatus(questions.outcome(verdicts).status))
     if status is ItemStatus.REJECTED:
         return status
+    carrying.require_settled(tx, case, verdicts)
     agreed = _agreed(tx, caller, case, carrying.as_revised(verdicts))
     return status if agreed + 1 >= case.terms.approvals else item.status
 
@@ -123,7 +124,9 @@ def answered(tx: Tx, caller: Principal, item: Item, verdicts: Sequence[Verdict] 
 
 def _advised(tx: Tx, caller: Principal, case: Case, said: tuple[Verdict, ...]) -> Item:
     """An answer that whoever may start runs may give. Only a person's has grants in it."""
-    case = _edited(tx, caller, case, said) if _is_person(caller) else case
+    if _is_person(caller):
+        case = _edited(tx, caller, case, said)
+        carrying.require_settled(tx, case, said)
     outcome = questions.outcome(said) if said else None
     status = ItemStatus(outcome.status) if outcome else ItemStatus.APPROVED
     resolution = outcome.resolution if outcome else Resolution.ANSWERED_ELSEWHERE
@@ -377,6 +380,7 @@ def _settled(tx: Tx, caller: Principal, case: Case, verdicts: tuple[Verdict, ...
     said = carrying.as_revised(verdicts)
     outcome = questions.outcome(as_asked(said, case.revision))
     status = case.item.moved(ItemStatus(outcome.status))
+    carrying.require_settled(tx, case, said)
     agreed = _agreed(tx, caller, case, said) if status is ItemStatus.APPROVED else 0
     if not _counts(caller, case):
         return _only_edited(case, verdicts)

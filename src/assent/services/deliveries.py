@@ -8,7 +8,7 @@ from dataclasses import replace
 from assent.domain import webhooks
 from assent.domain.access import Principal, Scope
 from assent.domain.deliveries import Delivery, DeliveryStatus
-from assent.errors import Conflict, Forbidden, NotFound
+from assent.errors import ConfigError, Conflict, Forbidden, NotFound
 from assent.ports import Store
 from assent.store import deliveries, events
 from assent.store.paging import Page
@@ -50,7 +50,10 @@ class Deliveries:
     def signing_secret(self, caller: Principal) -> str:
         """What a receiver of this tenant needs to verify that a webhook is from here."""
         caller.require(Scope.ADMIN)
-        return webhooks.shown_key(webhooks.signing_key(self._secret(), caller.tenant))
+        try:
+            return webhooks.shown_key(webhooks.signing_key(self._secret(), caller.tenant))
+        except ConfigError as error:
+            raise Conflict("there is no secret to sign with", hint=error.hint) from error
 
 
 def _require(caller: Principal, scope: Scope) -> None:

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 from assent.domain import filters
-from assent.domain.access import Principal, Scope
+from assent.domain.access import Kind, Principal, Scope
 from assent.domain.canonical import Json
 from assent.domain.ids import new_id
 from assent.domain.questions import Verb
 from assent.domain.timeline import Event
 from assent.domain.visibility import Visible, shows
-from assent.errors import AssentError, ClaimedByOther, Invalid, NotFound
+from assent.errors import AssentError, ClaimedByOther, Forbidden, Invalid, NotFound
 from assent.notify.targets import Targets
 from assent.ports import Store
 from assent.services import deciding, requesting
 from assent.services.carrying import case_of
 from assent.services.deciding import Proposal, found
-from assent.services.item_views import ItemPage, View, comment_view, full, revision_view, rows
+from assent.services.item_views import ItemPage, View, comment_view, full, revision_view, rows, unmasked
 from assent.services.refusals import noted
 from assent.services.requesting import Request
 from assent.services.thread_access import ThreadAccess
 from assent.store import events, item_search, items, jsontext, requests, threads
+from assent.store.item_search import Waiting
 from assent.store.transaction import Tx
 
 CLAIM = timedelta(minutes=5)
@@ -78,6 +80,12 @@ class Inbox:
         wanted, visible = filters.parse(filter), await self._visible(caller)
         return await self._store.read(caller.tenant, _list, caller, wanted, visible, sort, limit, cursor)
 
+    async def pending(self, caller: Principal, wanted: Sequence[filters.Filter]) -> Sequence[Waiting]:
+        """How many items of each filter wait, in one look."""
+        caller.require(Scope.ITEMS_READ)
+        visible = await self._visible(caller)
+        return await self._store.read(caller.tenant, item_search.pending, wanted, caller.actor, visible)
+
     async def get(self, caller: Principal, item_id: str) -> View:
         caller.require(Scope.ITEMS_READ)
         return await self._store.read(caller.tenant, await self._seen(caller, item_id, _get), caller, item_id)
@@ -94,6 +102,11 @@ class Inbox:
         """What happened to it, oldest first."""
         caller.require(Scope.ITEMS_READ)
         return await self._store.read(caller.tenant, await self._seen(caller, item_id, _timeline), caller, item_id)
+
+    async def opened(self, caller: Principal, item_id: str) -> tuple[View, Views, Views, Views]:
+        """All of it as of one moment: the item, its revisions, comments and timeline."""
+        caller.require(Scope.ITEMS_READ)
+        return await self._store.read(caller.tenant, await self._seen(caller, item_id, _opened), caller, item_id)
 
     # Deciding
 
@@ -187,6 +200,7 @@ class Inbox:
         caller.require(Scope.ITEMS_CREATE)
         if request.callback is not None:
             self._targets.check_url(request.callback)
+        await asyncio.to_thread(requesting.require_schemas, request.actions)
 
         def act(tx: Tx) -> Json:
             item, fresh = requesting.create(tx, caller, request)
@@ -201,6 +215,7 @@ class Inbox:
         self, caller: Principal, item_id: str, changes: Mapping[str, Json], *, key: str | None = None
     ) -> View:
         caller.require(Scope.ITEMS_CREATE)
+        await asyncio.to_thread(requesting.require_schemas, changes.get("actions") or ())
 
         def act(tx: Tx) -> View:
             return full(tx, caller, requesting.resubmit(tx, caller, item_id, changes))
@@ -214,6 +229,15 @@ class Inbox:
             return full(tx, caller, requesting.cancel(tx, caller, item_id, notes))
 
         return await self._once(caller, item_id, key, ("cancel", item_id, notes), act)
+
+    async def reveal(self, caller: Principal, item_id: str) -> Views:
+        """The arguments with their secrets, for a person who may decide. The timeline keeps that they looked."""
+        caller.require(Scope.DECIDE)
+        if caller.kind is not Kind.REVIEWER:
+            raise Forbidden("only a person is shown secrets", missing=[Scope.DECIDE.value])
+        revealing = await self._seen(caller, item_id, _reveal)
+        revealed: Views = await self._store.write(caller.tenant, revealing, caller, item_id)
+        return revealed
 
     # Working together
 
@@ -330,6 +354,12 @@ def _timeline(tx: Tx, caller: Principal, item_id: str) -> Views:
     return [_entry(*entry) for entry in events.of_subject(tx, item.subject)]
 
 
+def _opened(tx: Tx, caller: Principal, item_id: str) -> tuple[View, Views, Views, Views]:
+    parts = (_revisions, _comments, _timeline)
+    revisions, comments, timeline = (part(tx, caller, item_id) for part in parts)
+    return _get(tx, caller, item_id), revisions, comments, timeline
+
+
 def _entry(event: Event, payload: str | None) -> View:
     """What an event tells; null where that was erased."""
     told = {"seq": event.seq, "at": event.at.isoformat(), "kind": event.kind, "actor": event.actor}
@@ -347,6 +377,12 @@ def _comment(tx: Tx, caller: Principal, item_id: str, text: str) -> View:
     items.add_comment(tx, item_id, comment_id, caller.actor, text)
     events.append(tx, caller, "item.commented", item.subject, {"comment": comment_id, "text": text})
     return {"id": comment_id, "actor": caller.actor, "text": text, "at": tx.now().isoformat()}
+
+
+def _reveal(tx: Tx, caller: Principal, item_id: str) -> Views:
+    item = found(tx, item_id)
+    events.append(tx, caller, "item.revealed", item.subject, {"revision": item.revision})
+    return unmasked(tx, item)
 
 
 def _claim(tx: Tx, caller: Principal, item_id: str) -> None:

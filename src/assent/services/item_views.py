@@ -14,7 +14,7 @@ from assent.domain.canonical import Json
 from assent.domain.items import Execution, Item, ItemStatus, Revision
 from assent.domain.questions import Action, Question
 from assent.domain.secrets import covered, masked, secret_paths
-from assent.services.carrying import Case, case_of
+from assent.services.carrying import Case, case_of, doubts
 from assent.services.decision_views import decision_view
 from assent.store import decisions, deliveries, grants, items
 from assent.store.transaction import Tx
@@ -69,6 +69,7 @@ def full(tx: Tx, caller: Principal, item: Item) -> View:
         **summary(item),
         "description": _covered(question.description, case),
         "actions": [_action(action, case) for action in question.actions],
+        "doubts": doubts(tx, case, {one.key for one in question.actions}) if item.status.open else [],
         "problems": [{"path": one.path, "message": one.message} for one in question.problems],
         "asked": _asked(case, question),
         "policy": item.policy,
@@ -81,6 +82,13 @@ def full(tx: Tx, caller: Principal, item: Item) -> View:
         "draft": draft,
         "snoozed_until": _at(snoozed_until),
     }
+
+
+def unmasked(tx: Tx, item: Item) -> list[View]:
+    """The arguments that hold a secret, with it. Who calls this has told the timeline."""
+    case = case_of(tx, item)
+    secret = [action for action in case.question.actions if _paths(action, case)]
+    return [{"key": action.key, "name": action.name, "args": action.args} for action in secret]
 
 
 def revision_view(item: Item, revision: Revision, case: Case) -> View:
@@ -175,6 +183,8 @@ def _can(tx: Tx, caller: Principal, case: Case) -> list[str]:
         may |= {"cancel", *(("resubmit",) if sent_back else ())}
     if _may_undo(tx, caller, item):
         may.add("undo")
+    if decides and any(_paths(action, case) for action in case.question.actions):
+        may.add("reveal")
     if decides and item.execution is Execution.IN_DOUBT:
         may.add("settle_doubt")
     return sorted(may)

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
 
 from assent.domain.access import Principal, Scope
 from assent.errors import NotFound
 from assent.ports import Store
 from assent.services.inbox import Inbox
-from assent.services.item_views import View, summary
+from assent.services.item_views import summary
+from assent.services.watchers import Change, Watcher, Watchers
 from assent.store import events, items
 from assent.store.events import Entry
 from assent.store.transaction import Tx
@@ -26,28 +26,8 @@ from assent.store.transaction import Tx
 log = logging.getLogger(__name__)
 
 LOOK_EVERY = 0.25
-HEARTBEAT = 15.0
 _AT_ONCE = 200
-_MOST_UNREAD = 500
 _PREFIX = "item:"
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What happened to an item, and how it stands now."""
-
-    seq: int
-    kind: str
-    actor: str
-    at: str
-    item: View
-
-    def told(self) -> dict[str, Any]:
-        return {"kind": self.kind, "actor": self.actor, "at": self.at, "item": self.item}
-
-
-Watcher = asyncio.Queue[Change | None]
-"""None: it fell behind, and nothing more will come."""
 
 
 class Live:
@@ -73,14 +53,16 @@ class Live:
     async def _follow(self, caller: Principal, after: int | None) -> AsyncIterator[Change | None]:
         seq = await self._store.read(caller.tenant, _head) if after is None else after
         tail = self._tails.setdefault(caller.tenant, _Tail(self._store, caller.tenant))
-        with tail.watched() as watcher:
+        with tail.watched(caller) as watcher:
             await tail.ready.wait()  # from here on it misses nothing; what was before is read below
-            while missed := await self._store.read(caller.tenant, _changes, seq):
-                for change in missed:
-                    seq = change.seq
+            while (missed := await self._store.read(caller.tenant, _changes, seq)).last > seq:
+                seq = missed.last
+                for change in missed.changes:
+                    if watcher.ended:
+                        return
                     if await self._shown(caller, change):
                         yield change
-            async for heard in _heard(watcher):
+            async for heard in watcher.heard():
                 if heard is None or (heard.seq > seq and await self._shown(caller, heard)):
                     yield heard
 
@@ -99,50 +81,42 @@ class Live:
             tail.grown.set()
 
 
-async def _heard(watcher: Watcher) -> AsyncIterator[Change | None]:
-    while True:
-        try:
-            async with asyncio.timeout(HEARTBEAT):
-                change = await watcher.get()
-        except TimeoutError:
-            yield None
-            continue
-        if change is None:
-            return
-        yield change
-
-
 class _Tail:
     """The end of a tenant's timeline, read by one task while anyone watches."""
 
     def __init__(self, store: Store, tenant: str) -> None:
         self._store = store
         self._tenant = tenant
-        self._watchers = set[Watcher]()
-        self._reading: asyncio.Task[None] | None = None
+        self._watchers = Watchers()
+        self._tasks = list[asyncio.Task[None]]()
         self.grown = asyncio.Event()
         self.ready = asyncio.Event()
 
-    def watched(self) -> _Watch:
-        return _Watch(self)
-
-    def join(self) -> Watcher:
-        watcher = Watcher(_MOST_UNREAD)
+    @contextmanager
+    def watched(self, caller: Principal) -> Iterator[Watcher]:
+        watcher = Watcher(caller)
         self._watchers.add(watcher)
-        if self._reading is None:
-            self.ready.clear()
-            self._reading = asyncio.create_task(self._read(), name=f"live {self._tenant}")
-        return watcher
-
-    def leave(self, watcher: Watcher) -> None:
-        self._watchers.discard(watcher)
-        if not self._watchers:
-            self.stop()
+        self._start()
+        try:
+            yield watcher
+        finally:
+            self._watchers.discard(watcher)
+            if not self._watchers:
+                self.stop()
 
     def stop(self) -> None:
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
+        for task in self._tasks:
+            task.cancel()
+        self._tasks.clear()
+
+    def _start(self) -> None:
+        if not self._tasks:
+            self.ready.clear()
+            name = f"live {self._tenant}"
+            self._tasks = [
+                asyncio.create_task(self._read(), name=name),
+                asyncio.create_task(self._watchers.guard(self._store), name=f"{name} guard"),
+            ]
 
     async def _read(self) -> None:
         seq: int | None = None
@@ -158,31 +132,20 @@ class _Tail:
                     await self.grown.wait()
 
     async def _pass_on(self, seq: int) -> int:
-        for change in await self._store.read(self._tenant, _changes, seq):
-            seq = change.seq
-            for watcher in list(self._watchers):
-                self._tell(watcher, change)
-        return seq
-
-    def _tell(self, watcher: Watcher, change: Change) -> None:
-        try:
-            watcher.put_nowait(change)
-        except asyncio.QueueFull:
-            self._watchers.discard(watcher)
-            watcher.get_nowait()
-            watcher.put_nowait(None)
+        found = await self._store.read(self._tenant, _changes, seq)
+        for change in found.changes:
+            for watcher in self._watchers:
+                watcher.tell(change)
+        return found.last
 
 
-class _Watch:
-    def __init__(self, tail: _Tail) -> None:
-        self._tail = tail
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """A piece of the timeline: what there is to tell of it, and how far it goes. What happened to items that are gone
+    is passed over, and does not hold up what came after."""
 
-    def __enter__(self) -> Watcher:
-        self._watcher = self._tail.join()
-        return self._watcher
-
-    def __exit__(self, *_: object) -> None:
-        self._tail.leave(self._watcher)
+    last: int
+    changes: list[Change]
 
 
 def _head(tx: Tx) -> int:
@@ -190,9 +153,11 @@ def _head(tx: Tx) -> int:
     return head.seq if head else 0
 
 
-def _changes(tx: Tx, after: int) -> list[Change]:
-    found = (_change(tx, entry) for entry in events.after(tx, after, _PREFIX, _AT_ONCE))
-    return [change for change in found if change is not None]
+def _changes(tx: Tx, after: int) -> _Batch:
+    entries = events.after(tx, after, _PREFIX, _AT_ONCE)
+    found = (_change(tx, entry) for entry in entries)
+    last = entries[-1][0].seq if entries else after
+    return _Batch(last, [change for change in found if change is not None])
 
 
 def _change(tx: Tx, entry: Entry) -> Change | None:

@@ -15,11 +15,12 @@ from assent.domain.ids import new_id
 from assent.domain.items import Item
 from assent.domain.policies import Call, Difference, Effect, Policy
 from assent.domain.questions import ItemType
-from assent.errors import Forbidden, Invalid, InvalidPolicy, NotFound
+from assent.errors import Conflict, Forbidden, Invalid, InvalidPolicy, NotFound
 from assent.ports import Store
+from assent.services.access import is_answerable
 from assent.services.carrying import case_of
 from assent.services.deciding import found
-from assent.store import events, item_search
+from assent.store import events, item_search, requests
 from assent.store import policies as rows
 from assent.store.agents import agent_of
 from assent.store.paging import Page
@@ -51,10 +52,18 @@ class Policies:
         caller.require(Scope.ITEMS_READ)
         return await self._store.read(caller.tenant, rows.page, limit=limit, cursor=cursor)
 
-    async def put(self, caller: Principal, document: Json, *, source: str = API) -> Version:
-        """Puts a policy in force; what was asked before keeps the one it was asked under."""
+    async def put(self, caller: Principal, document: Json, *, source: str = API, after: int | None = None) -> Version:
+        """Puts a policy in force; what was asked before keeps the one it was asked under. `after` is the version that
+        this one was made from: where another has come in between, nothing is changed. A program cannot: one that may
+        say what runs without being asked needs no approval any more."""
         caller.require(Scope.POLICY_WRITE)
-        return await self._store.write(caller.tenant, _put, caller, read(document), source)
+        if not is_answerable(caller):
+            raise Forbidden(
+                f"a {caller.kind} does not say what may run without being asked",
+                hint="let a person put it in force, or whoever holds the database: assent policy set",
+                missing=[Kind.REVIEWER.value],
+            )
+        return await self._store.write(caller.tenant, _put, caller, read(document), source, after)
 
     async def provide(self, tenant: str, policy: Policy, source: str) -> None:
         """At start: puts in force what the operator's file says, or what this way of serving does by itself, unless
@@ -75,13 +84,22 @@ class Policies:
         uses: int | None = None,
         condition: str | None = None,
         same_args: bool = True,
+        key: str | None = None,
     ) -> list[dict[str, Any]]:
         """Lets calls like those of an item run without asking, for a while. Only who may write policies can."""
         if caller.kind is not Kind.REVIEWER:
             raise Forbidden("only a person says what may always run", missing=[Scope.POLICY_WRITE.value])
         caller.require(Scope.POLICY_WRITE)
         _check_terms(lifetime, uses, condition)
-        return await self._store.write(caller.tenant, _allow, caller, item_id, lifetime, uses, condition, same_args)
+        request = ("allow always", item_id, lifetime.total_seconds(), uses, condition, same_args)
+
+        def act(tx: Tx) -> list[dict[str, Any]]:
+            return _allow(tx, caller, item_id, lifetime, uses, condition, same_args)
+
+        given: list[dict[str, Any]] = await self._store.write(
+            caller.tenant, requests.once, caller.actor, key, request, act
+        )
+        return given
 
     async def standing(self, caller: Principal, *, limit: int = 50, cursor: str | None = None) -> Page[dict[str, Any]]:
         caller.require(Scope.ITEMS_READ)
@@ -113,12 +131,18 @@ def approval_view(row: Any) -> dict[str, Any]:
     return {"id": row.approval_id, "same_args": row.args_hash is not None, **facts, **told}
 
 
-def _put(tx: Tx, caller: Principal, policy: Policy, source: str) -> Version:
+def _put(tx: Tx, caller: Principal, policy: Policy, source: str, after: int | None) -> Version:
     """The same policy again is no new version: repeating a request that got lost is safe."""
     events.lock(tx)
     current = rows.in_force(tx)
     if current.number and current.hash == policies.digest(policy):
         return current
+    if after is not None and after != current.number:
+        raise Conflict(
+            f"version {current.number} was put in force meanwhile",
+            hint="look at what it changed",
+            version=current.number,
+        )
     version = rows.put(tx, policy, source=source, actor=caller.actor)
     events.append(tx, caller, "policy.changed", "policy", _told(version))
     return version

@@ -12,7 +12,7 @@ from assent.errors import AlreadyExists, Conflict, Invalid, NotFound
 from assent.ports import Store
 from assent.services import names
 from assent.services.access import require_person
-from assent.store import events, sessions, users
+from assent.store import events, inboxes, sessions, users
 from assent.store.paging import Page
 from assent.store.transaction import Tx
 
@@ -130,6 +130,7 @@ def _erase(tx: Tx, caller: Principal, name: str) -> int:
     subject = f"reviewer:{user.id}"
     users.anonymise(tx, user.id)
     sessions.end_all(tx, user.id)
+    inboxes.remove_all(tx, subject)
     return events.erase(tx, caller, events.erasable(tx, subject=subject), reason=f"erasure of {subject}")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, bindparam, delete, select, union, update
+from sqlalchemy import Row, bindparam, delete, select, union, update
 from sqlalchemy.exc import DBAPIError
 
 from assent.domain import canonical
@@ -100,14 +100,31 @@ def entries(tx: Tx, *, after: int, limit: int) -> list[Entry]:
 
 
 def search(
-    tx: Tx, *, subject: str | None, kind: str | None, actor: str | None, limit: int, cursor: str | None
+    tx: Tx,
+    *,
+    subject: str | None,
+    kind: str | None,
+    actor: str | None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    text: str | None = None,
+    limit: int,
+    cursor: str | None,
 ) -> Page[Entry]:
-    """The newest first, narrowed where asked."""
-    wanted = {events.c.subject: subject, events.c.kind: kind, events.c.actor: actor}
-    statement: Select[Any] = _ENTRIES
-    for column, value in wanted.items():
-        statement = statement if value is None else statement.where(column == value)
-    return _BY_SEQ.page(tx, statement, _entry, limit=limit, cursor=cursor)
+    """The newest first, narrowed where asked. A kind without a dot means all below it: `policy` finds `policy.changed`;
+    a text is looked for in what the events tell."""
+    wanted = {events.c.subject: subject, events.c.actor: actor}
+    conditions = [column == value for column, value in wanted.items() if value is not None]
+    if kind is not None:
+        below = events.c.kind.startswith(f"{kind}.", autoescape=True)
+        conditions.append(events.c.kind == kind if "." in kind else (events.c.kind == kind) | below)
+    if since is not None:
+        conditions.append(events.c.at >= since)
+    if until is not None:
+        conditions.append(events.c.at < until)
+    if text is not None:
+        conditions.append(event_payloads.c.payload.icontains(text, autoescape=True))
+    return _BY_SEQ.page(tx, _ENTRIES.where(*conditions), _entry, limit=limit, cursor=cursor)
 
 
 def of_subject(tx: Tx, subject: str) -> list[Entry]:

@@ -39,6 +39,9 @@ _END = _THIS.where(grants.c.status == GrantStatus.STARTED).values(
 _STARTED_BY_RUN = _ALL.where(
     grants.c.thread_id == bindparam("thread"), grants.c.run_id == bindparam("run"), grants.c.status == "started"
 )
+_STARTED_OF_TOOL = _ALL.where(
+    grants.c.thread_id == bindparam("thread"), grants.c.tool == bindparam("tool"), grants.c.status == "started"
+).order_by(grants.c.created_at, grants.c.grant_id)
 _OF_DOUBT = _ALL.where(grants.c.thread_id == bindparam("thread"), grants.c.doubt_id == bindparam("asked_in"))
 _DOUBT = _THIS.values(doubt_id=bindparam("asked_in"))
 _REVOKE = (
@@ -47,6 +50,8 @@ _REVOKE = (
     .where(grants.c.status == GrantStatus.GRANTED)
     .values(status=GrantStatus.REVOKED, ended_at=bindparam("now"))
 )
+
+_BEGUN = "a call just like this one was begun before and may have been made already: look before you approve it"
 
 
 def insert(tx: Tx, **columns: Any) -> str:
@@ -67,11 +72,29 @@ def consume(tx: Tx, call: Call, attempt: Attempt | None) -> Passage:
     known = [_grant(row) for row in tx.all(_OF_CALL, thread=call.thread_id, call=call.call_id)]
     agreed = [grant for grant in known if covers(grant, tx.tenant, call)]
     if not agreed:
-        return Passage(Passing.ASK, reason=_refusal(known))
-    ready = next((grant for grant in agreed if grant.usable(tx.now())), None)
-    if ready is not None:
+        return _ask(tx, call, _refusal(known))
+    begun = next((one for one in agreed if one.status is GrantStatus.STARTED and one.task == call.task), None)
+    ready = next((one for one in agreed if one.usable(tx.now())), None)
+    if ready is not None and begun is None:  # what became of the first try comes before a second one
         return _start(tx, ready, call, attempt)
-    return _used(tx, agreed[0], call, attempt)
+    return _used(tx, begun or agreed[0], call, attempt)
+
+
+def begun_like(tx: Tx, thread_id: str, tool: str, args: Json) -> list[Grant]:
+    """Of calls on this thread with the same tool and the same arguments, whatever the agent's ids for them are: those
+    that were begun and not heard of since."""
+    started = [_grant(row) for row in tx.all(_STARTED_OF_TOOL, thread=thread_id, tool=tool)]
+    return [
+        one
+        for one in started
+        if one.result is None and covers(one, tx.tenant, Call(thread_id, one.call_id, tool, args, ""))
+    ]
+
+
+def doubted_like(tx: Tx, thread_id: str, tool: str, args: Json) -> list[Grant]:
+    """Those of `begun_like` that nobody is making any more."""
+    found = ((one, items.get(tx, one.item_id)) for one in begun_like(tx, thread_id, tool, args))
+    return [one for one, item in found if item is not None and item.execution is Execution.IN_DOUBT]
 
 
 def finish(tx: Tx, grant_id: str, result: Json, attempt: Attempt | None, *, failed: bool = False) -> None:
@@ -126,14 +149,14 @@ def revoke_of_item(tx: Tx, item_id: str) -> int:
 def _start(tx: Tx, grant: Grant, call: Call, attempt: Attempt | None) -> Passage:
     run, number = (attempt.run_id, attempt.number) if attempt else (None, None)
     if not tx.change(_START, id=grant.id, was=grant.status, in_task=call.task, run=run, number=number, now=tx.now()):
-        return Passage(Passing.ASK, reason="the approval was used meanwhile")
+        return _ask(tx, call, "the approval was used meanwhile")
     _tell(tx, grant, Execution.STARTED, attempt)
     return Passage(Passing.GO, grant)
 
 
 def _used(tx: Tx, grant: Grant, call: Call, attempt: Attempt | None) -> Passage:
     if grant.task != call.task or grant.status in (GrantStatus.GRANTED, GrantStatus.REVOKED):
-        return Passage(Passing.ASK, reason=_why_not(grant, tx.now()))
+        return _ask(tx, call, _why_not(grant, tx.now()))
     if grant.status is not GrantStatus.STARTED:
         return Passage(Passing.REPEAT, grant)
     if call.idempotent:
@@ -142,11 +165,15 @@ def _used(tx: Tx, grant: Grant, call: Call, attempt: Attempt | None) -> Passage:
     return Passage(Passing.IN_DOUBT, grant)
 
 
+def _ask(tx: Tx, call: Call, reason: str) -> Passage:
+    if begun_like(tx, call.thread_id, call.tool, call.args):
+        return Passage(Passing.ASK, reason=_BEGUN, doubtful=True)
+    return Passage(Passing.ASK, reason=reason)
+
+
 def _why_not(grant: Grant, now: datetime) -> str:
     if grant.status is GrantStatus.GRANTED:
         return "the approval has lapsed" if grant.expires_at <= now else "the approval can still be taken back"
-    if grant.status is GrantStatus.STARTED:
-        return "this call was begun before and may have been made already: look before you approve it again"
     return "the approval was taken back" if grant.status is GrantStatus.REVOKED else "the approval was used already"
 
 

@@ -3,6 +3,7 @@ read on."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,14 @@ _ALL = select(items).where(items.c.tenant_id == TENANT)
 _COLUMNS = (items.c.created_at, items.c.item_id)
 _ORDERS = {"-created_at": Keyset(_COLUMNS, descending=True), "created_at": Keyset(_COLUMNS)}
 SORTS = tuple(_ORDERS)
+_INDEXED = frozenset({"graph_id", "assistant_id", "type", "thread_id"})
+_EDGE = (
+    select(items.c.created_at)
+    .where(items.c.tenant_id == TENANT, items.c.open.is_(True))
+    .order_by(items.c.created_at.desc())
+    .offset(MOST_COUNTED - 1)
+    .limit(1)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,14 @@ class Counts:
 
     pending: int
     resolved: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How many items wait; `at_least` where not all were looked at."""
+
+    number: int
+    at_least: bool = False
 
 
 def page(
@@ -44,6 +61,25 @@ def counts(tx: Tx, found: Filter, whose: str, visible: Visible | None) -> Counts
     any_status = replace(found, statuses=frozenset())
     statement = _ALL.where(*_conditions(tx, any_status, whose, visible))
     return Counts(*(_count(tx, statement.where(items.c.open.is_(is_open))) for is_open in (True, False)))
+
+
+def pending(tx: Tx, wanted: Sequence[Filter], whose: str, visible: Visible | None) -> list[Waiting]:
+    """How many items of each filter still wait. Where no index leads to them, as many as are among the newest that
+    wait: a search for what is rare must not walk past everything on each page."""
+    edge = tx.first(_EDGE)
+    recent = [] if edge is None else [items.c.created_at >= edge.created_at]
+    return [_pending(tx, found, recent, whose, visible) for found in wanted]
+
+
+def _pending(tx: Tx, found: Filter, recent: list[ColumnElement[bool]], whose: str, visible: Visible | None) -> Waiting:
+    """None where the filter means only what is closed."""
+    opened = frozenset(status for status in ItemStatus if status.open)
+    narrowed = replace(found, statuses=found.statuses & opened if found.statuses else opened)
+    if not narrowed.statuses:
+        return Waiting(0)
+    limits = [] if any(name in _INDEXED for name, _ in found.columns) else recent
+    number = _count(tx, _ALL.where(*_conditions(tx, narrowed, whose, visible), *limits))
+    return Waiting(number, at_least=bool(limits) or number >= MOST_COUNTED)
 
 
 def _count(tx: Tx, statement: Select[Any]) -> int:

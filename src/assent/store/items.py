@@ -21,9 +21,9 @@ BELL = "items"
 _ALL = select(items).where(items.c.tenant_id == TENANT)
 _ONE = _ALL.where(items.c.item_id == bindparam("id"))
 _LOCK = _ONE.with_for_update()
-_OPEN_OF_THREAD = Prepared(
-    _ALL.where(items.c.thread_id == bindparam("thread"), items.c.open).order_by(items.c.created_at).with_for_update()
-)
+_OPEN = _ALL.where(items.c.thread_id == bindparam("thread"), items.c.open).order_by(items.c.created_at)
+_OPEN_OF_THREAD = Prepared(_OPEN)
+_LOCK_OPEN_OF_THREAD = Prepared(_OPEN.with_for_update())
 _OF_THREAD = _ALL.where(items.c.thread_id == bindparam("thread")).order_by(items.c.created_at.desc())
 _LATEST_OF_INTERRUPT = (
     _OF_THREAD.where(items.c.interrupt_id == bindparam("interrupt")).order_by(items.c.item_id.desc()).limit(1)
@@ -151,9 +151,9 @@ def set_execution(tx: Tx, item_id: str, execution: Execution) -> bool:
     return tx.change(_SET_EXECUTION, this=item_id, new_execution=execution, now=tx.now()) == 1
 
 
-def open_of_thread(tx: Tx, thread_id: str) -> list[Item]:
-    """Locked, oldest first."""
-    return [item_of(row) for row in tx.all(_OPEN_OF_THREAD, thread=thread_id)]
+def open_of_thread(tx: Tx, thread_id: str, *, lock: bool = True) -> list[Item]:
+    """Oldest first. Whoever only looks takes no lock, which a transaction that only reads could not."""
+    return [item_of(row) for row in tx.all(_LOCK_OPEN_OF_THREAD if lock else _OPEN_OF_THREAD, thread=thread_id)]
 
 
 def in_doubt_of_thread(tx: Tx, thread_id: str) -> list[Item]:

@@ -362,6 +362,8 @@ items = Table(
     Index(None, "tenant_id", "created_at", "item_id"),
     Index(None, "tenant_id", "status", "created_at", "item_id"),
     Index(None, "tenant_id", "type", "open", "created_at", "item_id"),
+    Index(None, "tenant_id", "graph_id", "open", "created_at", "item_id"),
+    Index(None, "tenant_id", "assistant_id", "open", "created_at", "item_id"),
     Index(None, "tenant_id", "execution", "created_at", "item_id"),
     Index(None, "tenant_id", "thread_id", "interrupt_id", "created_at"),
     Index(
@@ -373,6 +375,15 @@ items = Table(
         unique=True,
         sqlite_where=text("open AND interrupt_id IS NOT NULL"),
         postgresql_where=text("open AND interrupt_id IS NOT NULL"),
+    ),
+    Index(
+        "ix_items_execution",
+        "tenant_id",
+        "execution",
+        "created_at",
+        "item_id",
+        sqlite_where=text("execution IS NOT NULL"),
+        postgresql_where=text("execution IS NOT NULL"),
     ),
     Index(
         "ix_items_dedupe",
@@ -485,6 +496,21 @@ item_marks = Table(  # what one person has put on an item for themselves
     Column("actor", String, primary_key=True),
     Column("draft", Json),
     Column("snoozed_until", Instant),
+)
+
+inboxes = Table(  # saved views, each person's own
+    "inboxes",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("inbox_id", String, primary_key=True),
+    Column("owner", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("filter", String, nullable=False),
+    Column("graph_id", String),  # a graph's name or an assistant's id; null where it is a search
+    Column("url", String),
+    Column("position", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("tenant_id", "owner", "position"),
 )
 
 policies = Table(

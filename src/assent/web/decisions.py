@@ -14,6 +14,7 @@ from assent import dialects
 from assent.domain import canonical
 from assent.domain.canonical import Json
 from assent.domain.questions import Action, ItemType, Question, Verb, Verdict
+from assent.domain.secrets import MASK
 from assent.errors import InvalidDecision
 from assent.services.deciding import Proposal
 from assent.web import forms
@@ -50,6 +51,14 @@ class Choice:
         visits = Verb.ACCEPT in self.allowed and self.action["schema"] is None
         url = self.action["args"].get("url") if visits and isinstance(self.action["args"], dict) else None
         return url if isinstance(url, str) and urlsplit(url).scheme in ("http", "https") else None
+
+    @property
+    def masked(self) -> bool:
+        return MASK in self.action["args_text"]
+
+    def touched(self, kept: View) -> bool:
+        """Whether its arguments are among what a person had typed."""
+        return any(name == self.raw or name.startswith(f"{self.prefix}arg.") for name in kept)
 
     def says(self, text: str) -> bool:
         """Whether this text stands among the arguments already."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -10,7 +11,10 @@ from fastapi.exceptions import RequestValidationError
 
 from assent.errors import AssentError, Invalid
 from assent.http.routing import StrictRoute
+from assent.web import preferences
 from assent.web.rendering import render
+
+_WORTH_COMPRESSING = 1_000
 
 
 class PageRoute(StrictRoute):
@@ -18,8 +22,9 @@ class PageRoute(StrictRoute):
         handle = super().get_route_handler()
 
         async def shown(request: Request) -> Response:
+            preferences.use(request)
             try:
-                return await handle(request)
+                return _compressed(request, await handle(request))
             except RequestValidationError as error:
                 return page(Invalid("; ".join(str(one["msg"]) for one in error.errors())))
             except AssentError as error:
@@ -32,3 +37,13 @@ class PageRoute(StrictRoute):
 
 def page(error: AssentError) -> Response:
     return render("error.html", status=error.status, problem=error)
+
+
+def _compressed(request: Request, response: Response) -> Response:
+    """Pages hold no secret beside what a stranger could make them say, so that nothing can be told from their size."""
+    body = getattr(response, "body", b"")
+    if len(body) > _WORTH_COMPRESSING and "gzip" in request.headers.get("accept-encoding", ""):
+        response.body = gzip.compress(body, 5)
+        response.headers["Content-Encoding"] = "gzip"
+        response.headers["Content-Length"] = str(len(response.body))
+    return response

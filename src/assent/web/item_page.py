@@ -12,10 +12,12 @@ from assent.domain.access import Principal, Scope
 from assent.errors import AssentError, StaleRevision
 from assent.ports import Store
 from assent.services.inbox import Inbox
-from assent.web import decisions, diffs, forms, people, times, words
+from assent.web import decisions, diffs, forms, people, renderers, times, words
 from assent.web.decisions import Choice
 from assent.web.diffs import Change
+from assent.web.language import gettext as _
 from assent.web.people import Names
+from assent.web.renderers import Rendering
 from assent.web.words import Sign
 
 View = Mapping[str, Any]
@@ -57,6 +59,10 @@ class ItemPage:
     def shared(self) -> list[str]:
         """What can be said to all actions at once."""
         return [verb for verb in ("approve", "reject") if all(verb in one.allowed for one in self.choices)]
+
+    def rendering(self, action: View | None = None) -> Rendering | None:
+        """How its type shows it, beside the exact arguments."""
+        return renderers.rendered(self.item, action)
 
     @property
     def state(self) -> Sign:
@@ -108,6 +114,31 @@ class ItemPage:
         return [one for one in self.item["decisions"] if one["notes"]]
 
     @property
+    def draft(self) -> Mapping[str, Any]:
+        """What this person had typed, where it is still about the revision that stands."""
+        draft = self.item["draft"]
+        if not isinstance(draft, dict) or draft.get("hash") != self.item["hash"]:
+            return {}
+        typed = draft.get("typed")
+        return {name: text for name, text in typed.items() if isinstance(text, str)} if isinstance(typed, dict) else {}
+
+    @property
+    def old_draft(self) -> list[str]:
+        """What this person had typed for a revision that no longer stands."""
+        draft = self.item["draft"]
+        typed = draft.get("typed") if isinstance(draft, dict) and self.decidable else None
+        return [text for text in typed.values() if isinstance(text, str) and text] if isinstance(typed, dict) else []
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether somebody else has said that they decide on it."""
+        return self.item["claim"] is not None and not self.mine
+
+    @property
+    def mine(self) -> bool:
+        return self.item["claim"] is not None and self.item["claim"]["by"] == self.caller.actor
+
+    @property
     def undo(self) -> bool:
         return _undoable(self.item, self.caller)
 
@@ -119,9 +150,7 @@ class ItemPage:
 
 
 async def gather(inbox: Inbox, store: Store, caller: Principal, item_id: str) -> ItemPage:
-    item = await inbox.get(caller, item_id)
-    revisions = await inbox.revisions(caller, item_id)
-    comments, timeline = await inbox.comments(caller, item_id), await inbox.timeline(caller, item_id)
+    item, revisions, comments, timeline = await inbox.opened(caller, item_id)
     actors = [item["requester"], item["decided_by"], (item["claim"] or {}).get("by")]
     actors += [one["actor"] for one in (*comments, *timeline, *item["decisions"])]
     actors += [one["author"] for one in revisions]
@@ -142,11 +171,11 @@ async def told(inbox: Inbox, store: Store, caller: Principal, item_id: str | Non
 def _words(page: ItemPage) -> str:
     item, standing = page.item, any(one["standing"] for one in page.item["decisions"])
     if item["status"] != "PENDING":
-        return page.state.word
+        return _(page.state.word)
     if standing:
-        return f"Agreed, {item['approvals']['given']} of {item['approvals']['needed']}"
+        return str(_("Agreed, %(given)s of %(needed)s") % item["approvals"])
     last = next((one["kind"] for one in reversed(page.timeline) if one["kind"] in _REOPENED), None)
-    return _REOPENED.get(last or "", "Pending")
+    return _(_REOPENED.get(last or "", "Pending"))
 
 
 _REOPENED = {"item.undone": "Taken back", "item.edited": "Changed, someone else has to agree"}
@@ -182,7 +211,7 @@ def _own_words(choice: Choice, texts: dict[str, str], posted: Posted) -> dict[st
     return {name: text for name, text in (dict.fromkeys(unticked, "") | texts).items() if name not in dropped}
 
 
-_OWN = frozenset({"revision", "hash", "key", "q", "sure"})
+_OWN = frozenset({"revision", "hash", "key", "q", "tab", "inbox", "sure"})
 
 
 def seen_by(page: ItemPage, posted: Posted) -> View | None:

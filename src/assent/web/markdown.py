@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 LONGEST = 50_000
+_MARKS = frozenset("*_`#[>~|\\<\n")
 
 _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",
@@ -39,6 +40,15 @@ def words(source: str) -> Markup:
         link_rel="noopener noreferrer nofollow",
     )
     return Markup(cleaned)  # noqa: S704 - nh3 has just cleaned it
+
+
+def plain(source: str) -> str:
+    """One line of it without its marks, for a list."""
+    if not _MARKS.intersection(source):
+        return " ".join(source.split())
+    tokens = _markdown().parse(source[:LONGEST])
+    inner = (child for token in tokens for child in (token.children or [token]))
+    return " ".join("".join(" " if one.type.endswith("break") else one.content for one in inner).split())
 
 
 @cache
@@ -74,7 +84,15 @@ def _link_end(self: Any, tokens: Sequence[Token], index: int, options: Any, env:
     return f'</a> <span class="host">({shown(host(env["links"].pop()))})</span>'
 
 
+def _heading(self: Any, tokens: Sequence[Token], index: int, options: Any, env: MutableMapping[str, Any]) -> str:
+    """Below the page's own headings, whatever the agent took it for."""
+    tokens[index].tag = "h4"
+    return str(self.renderToken(tokens, index, options, env))
+
+
 _RULES = {
+    "heading_open": _heading,
+    "heading_close": _heading,
     "text": _text,
     "code_inline": _code,
     "code_block": _block,

@@ -1,30 +1,30 @@
-"""Server-rendered pages: sign in, and what this server is. All of it works without JavaScript, but for reading the
+"""Signing in and out, how a person likes the pages, and help. All of it works without JavaScript, but for reading the
 token out of a sign-in link's fragment, which never leaves the browser by itself."""
 
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 
-from assent.domain.access import Principal, Scope
+from assent.domain import filters
 from assent.errors import Unauthenticated
 from assent.http import sessions
 from assent.http.authentication import Caller
 from assent.http.origins import require_same_origin
-from assent.http.routing import StrictRoute
 from assent.services.access import Access
-from assent.services.audit import Audit
-from assent.settings import Settings
-from assent.store.events import Entry
+from assent.web import preferences
+from assent.web.errors import PageRoute
 from assent.web.rendering import render
+from assent.web.shell import Shell
 
 Text = Annotated[str, Form(max_length=500)]
 
 
-def routes(access: Access, audit: Audit, settings: Settings) -> APIRouter:
-    web = APIRouter(include_in_schema=False, route_class=StrictRoute)
+def routes(access: Access, shell: Shell) -> APIRouter:
+    web = APIRouter(include_in_schema=False, route_class=PageRoute)
 
     @web.get("/")
     async def root(request: Request) -> Response:
@@ -57,14 +57,26 @@ def routes(access: Access, audit: Audit, settings: Settings) -> APIRouter:
 
     @web.get("/inbox/status")
     async def status_page(caller: Caller) -> Response:
-        entries, shown = await _latest(audit, caller), settings.database_shown
-        return render("status.html", caller=caller, settings=settings, database=shown, entries=entries)
+        """Where this stood before it had a place among the settings."""
+        return RedirectResponse("/inbox/settings", 303)
+
+    @web.get("/inbox/help")
+    async def help_page(caller: Caller) -> Response:
+        return await shell.show(caller, "help.html", here="help", fields=filters.FIELDS)
+
+    @web.post("/inbox/preferences")
+    async def prefer(request: Request, caller: Caller, language: Text = "", theme: Text = "") -> Response:
+        require_same_origin(request)
+        response = RedirectResponse(_local(_came_from(request)), 303)
+        preferences.keep(response, secure=request.url.scheme == "https", language=language, theme=theme)
+        return response
 
     return web
 
 
-async def _latest(audit: Audit, caller: Principal) -> list[Entry]:
-    return (await audit.search(caller, limit=10)).items if caller.may(Scope.AUDIT_READ) else []
+def _came_from(request: Request) -> str:
+    came = urlsplit(request.headers.get("referer", ""))
+    return f"{came.path}?{came.query}" if came.query else came.path or "/inbox"
 
 
 def _local(target: str) -> str:

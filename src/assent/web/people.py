@@ -10,6 +10,7 @@ from assent.domain.access import Principal
 from assent.ports import Store
 from assent.store import keys, users
 from assent.store.transaction import Tx
+from assent.web.language import gettext as _
 
 _SHORT = 32
 """Longer ids are random ones, of which a few characters tell them apart as well."""
@@ -26,8 +27,8 @@ class Names:
         if not actor:
             return "–"
         if actor == self.me:
-            return "you"
-        kind, _, id = actor.partition(":")
+            return _("you")
+        kind, id = actor.partition(":")[::2]
         short = id if len(id) <= _SHORT else f"{kind} {id[-8:]}"
         return self.known.get(actor) or short or actor
 

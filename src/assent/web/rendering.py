@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastapi.responses import HTMLResponse
-from starlette.staticfiles import StaticFiles
+
+from assent.web import preferences
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_HERE = Path(__file__).parent
+_TEMPLATES = Path(__file__).parent / "templates"
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -21,40 +22,44 @@ _HEADERS = {
     "Referrer-Policy": "same-origin",  # with no-referrer browsers send our own forms with `Origin: null`
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
+    "Vary": "Accept-Language, Cookie",
 }
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # not for servers that show no page
 
     from assent.domain import canonical
-    from assent.web import markdown, texts, times, words
+    from assent.web import assets, language, markdown, renderers, texts, times, words
 
-    pages = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
+    pages: Any = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        extensions=["jinja2.ext.i18n"],
     )
+    pages.install_gettext_callables(language.gettext, language.ngettext, newstyle=True)
     pages.filters.update(
         shown=texts.shown,
         shown_exactly=texts.shown_exactly,
         spelled=texts.spelled,
+        unseen=texts.unseen,
         canonical=canonical.text,
         markdown=markdown.words,
+        plain=markdown.plain,
         host=markdown.host,
         time=times.time,
-        counted=words.counted,
+        translated=language.gettext,
     )
-    pages.globals.update(words=words)
-    return pages
+    pages.globals.update(
+        words=words, static=assets.address, sprite=assets.sprite, preferences=preferences, type_sign=renderers.sign
+    )
+    return pages  # type: ignore[no-any-return]
 
 
 def render(template: str, *, status: int = 200, **facts: Any) -> HTMLResponse:
-    return HTMLResponse(_environment().get_template(template).render(facts), status, headers=_HEADERS)
-
-
-def static_files() -> StaticFiles:
-    return StaticFiles(directory=_HERE / "static")
+    shown = environment().get_template(template).render(facts)
+    return HTMLResponse(shown, status, headers=_HEADERS)

@@ -38,6 +38,12 @@ def spelled(text: str) -> str:
     return "".join(f"⟨{_code(char)}⟩" if is_unseen(char) else char for char in text)
 
 
+def unseen(text: str) -> Markup:
+    """The characters of a text that would not be seen, each once: for inputs, in which no chip can stand."""
+    found = dict.fromkeys(char for char in text if is_unseen(char)) if not _PLAIN.fullmatch(text) else ()
+    return Markup(" ").join(map(_chip, found))
+
+
 @lru_cache(maxsize=4096)
 def is_unseen(char: str) -> bool:
     if char in _SEEN:

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 
 from markupsafe import Markup
 
+from assent.web.language import gettext as _
+
 _UNITS = ((86_400 * 365, "y"), (86_400 * 30, "mo"), (86_400, "d"), (3_600, "h"), (60, "min"))
 
 
@@ -26,9 +28,10 @@ def relative(moment: datetime, seen: datetime) -> str:
     seconds = (seen - moment).total_seconds()
     size, unit = next(((size, unit) for size, unit in _UNITS if abs(seconds) >= size), (1, ""))
     if not unit:
-        return "just now" if seconds >= 0 else "in less than a minute"
+        return _("just now") if seconds >= 0 else _("in less than a minute")
     count = int(abs(seconds) // size)
-    return f"{count} {unit} ago" if seconds >= 0 else f"in {count} {unit}"
+    said = _("%(num)s {unit} ago") if seconds >= 0 else _("in %(num)s {unit}")
+    return said.replace("{unit}", _(unit)) % {"num": count}
 
 
 def time(moment: str | datetime | None) -> Markup:

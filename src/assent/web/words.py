@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from assent.web.language import gettext as _
+from assent.web.language import ngettext
+
 View = Mapping[str, Any]
 
 
@@ -94,6 +97,7 @@ KINDS = {
     "item.claimed": "is looking at it",
     "item.unclaimed": "stopped looking at it",
     "item.commented": "commented",
+    "item.revealed": "looked at the secrets",
     "item.linked": "linked a thread",
     "item.unlinked": "unlinked a thread",
     "item.reminded": "reminded",
@@ -111,15 +115,14 @@ KEYS = (
     ("r", "reject, with a reason"),
     ("v", "ask for a revision"),
     ("c", "comment"),
+    ("h", "snooze"),
+    ("x", "choose it for bulk"),
     ("z", "undo"),
     ("/", "search"),
     ("?", "this help"),
+    ("Ctrl K", "all commands"),
 )
 """One table: the script reads its keys from the help that this makes."""
-
-
-def type_sign(name: str) -> Sign:
-    return TYPES.get(name) or Sign("request", name)
 
 
 def state_sign(item: View, changes: int | None = None) -> Sign:
@@ -128,15 +131,21 @@ def state_sign(item: View, changes: int | None = None) -> Sign:
         return Sign("alert", "In doubt", "needs")
     found = _RESOLUTIONS.get(item["resolution"] or "") or _STATUSES[item["status"]]
     if item["resolution"] == "edited" and changes:
-        return Sign(found.icon, f"Approved with {counted(changes, 'change')}", found.tone)
+        said = ngettext("Approved with %(num)s change", "Approved with %(num)s changes", changes)
+        return Sign(found.icon, said % {"num": changes}, found.tone)
     given, needed = item["approvals"]["given"], item["approvals"]["needed"]
     if item["status"] == "PENDING" and needed > 1:
-        return Sign(found.icon, f"Pending, {given} of {needed} agreed", found.tone)
+        said = _("Pending, %(given)s of %(needed)s agreed") % {"given": given, "needed": needed}
+        return Sign(found.icon, said, found.tone)
     return found
 
 
 def risk_sign(risk: str | None) -> Sign | None:
-    return None if risk is None else Sign("alert", f"{risk.capitalize()} risk", _RISKS.get(risk, "needs"))
+    return None if risk is None else Sign("alert", risk_word(risk), _RISKS.get(risk, "needs"))
+
+
+def risk_word(risk: str) -> str:
+    return f"{risk.capitalize()} risk"
 
 
 def kind(event: str) -> str:
@@ -157,7 +166,3 @@ def surface(event: View) -> str:
 
 def _payload(event: View) -> Mapping[str, Any]:
     return event["payload"] if isinstance(event["payload"], dict) else {}
-
-
-def counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -5,6 +5,7 @@ The `bare` ones have no gate: what is prevented in the others happens there.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from pathlib import Path
@@ -36,6 +37,14 @@ async def post(to: str, log: str) -> str:
     return f"posted to {to}"
 
 
+async def hold(to: str, log: str) -> str:
+    """The same, but it comes back only once the file `<log>.go` is there."""
+    _note(log, to)
+    while not Path(f"{log}.go").exists():  # noqa: ASYNC110 - the test makes it
+        await asyncio.sleep(0.01)
+    return f"held for {to}"
+
+
 def send_once(to: str, log: str, die: str = "") -> str:
     """The same by a tool that gives its receiver the grant's id."""
     return send_email(to, log, die)
@@ -62,7 +71,7 @@ def _die(log: str, now: bool) -> None:
 
 
 def _agent(*middleware: Any) -> Any:
-    return create_agent(ScriptedModel(), [send_email, post, send_once, look_up], middleware=middleware)
+    return create_agent(ScriptedModel(), [send_email, post, hold, send_once, look_up], middleware=middleware)
 
 
 def _stock(mode: Any) -> HumanInTheLoopMiddleware[Any, Any, Any]:
@@ -98,8 +107,6 @@ def _pay(amount: int, log: str) -> str:
 
 async def _work(state: Payment) -> Payment:
     """A node that calls a gated function which blocks: in a thread, as LangGraph itself does it with nodes."""
-    import asyncio
-
     return {"done": await asyncio.to_thread(_pay, state["amount"], log=state["log"])}
 
 

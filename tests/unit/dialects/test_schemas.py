@@ -92,10 +92,33 @@ def test_a_schema_that_cannot_be_enforced_says_why_and_checks_nothing(schema: An
     assert perf_counter() - start < 5
 
 
-def test_an_expression_made_to_run_for_years_does_not() -> None:
+_SEVEN = "http://json-schema.org/draft-07/schema#"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"pattern": "^(a+)+$"},
+        {"pattern": "^(a|a)*(b|b)*$"},
+        {"$schema": _SEVEN, "pattern": "^(a+)+$"},
+        {"$schema": "https://json-schema.org/draft/2020-12/schema", "pattern": "^(a+)+$"},
+        {"allOf": [{"$schema": _SEVEN, "pattern": "^(a+)+$"}]},
+        {"$ref": "#/x", "x": {"$schema": _SEVEN, "pattern": "^(a+)+$"}},
+    ],
+    ids=str,
+)
+def test_an_expression_made_to_run_for_years_does_not(schema: Any) -> None:
+    """Whatever dialect the schema, or a part of it, says it is written in."""
     start = perf_counter()
-    assert schemas.problems({"pattern": "^(a|a)*(b|b)*$", "minLength": 99}, "a" * 50 + "!")
+    assert schemas.problems(schema, "a" * 50 + "!")
     assert perf_counter() - start < 1
+
+
+@pytest.mark.parametrize("target", [3, [1], "x", {"type": "nope"}, {"pattern": 3}, None], ids=str)
+def test_a_reference_to_what_is_no_schema_leads_nowhere(target: Any) -> None:
+    whole = {"$ref": "#/x", "x": target}
+    assert "not part of it" in (schemas.defect(whole) or "")
+    assert schemas.problems({"properties": {"a": {"$ref": "#/x"}}, "x": target}, {"a": "b"}) == ()
 
 
 def test_nothing_is_fetched_for_a_reference(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,9 +79,13 @@ def _free(goal: Listing, found: Sequence[Event], now: datetime) -> str:
         found = [event for event in found if event.start < end and (event.end or event.start) > start]
         span = f"{dates.on_day(start.date(), now)} {dates.hour(start)}–{dates.hour(end)}"
     else:
-        found, span = [event for event in found if _in_part(event, when.half)], _period(goal, now)
+        found = [event for event in found if _in_part(event, when.half)]
+        span = " ".join(filter(None, (_period(goal, now), _PARTS.get(when.half or ""))))
     busy = "; ".join(told(event, now) for event in found[:_MOST])
     return f"In the calendar: {busy}." if busy else f"Nothing is in the calendar {span}."
+
+
+_PARTS = {"am": "morning", "pm": "afternoon", "evening": "evening", "night": "night"}
 
 
 def _in_part(event: Event, half: str | None) -> bool:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from datetime import datetime
 
-from assent.assistant.planner import dates, lengths, phrases, reading
+from assent.assistant.planner import dates, grammar, lengths, phrases, reading
 from assent.assistant.planner.goals import Booking, Create, Goal, Unclear
 from assent.assistant.planner.phrases import Quotes
 
@@ -36,6 +36,10 @@ _ROOM = re.compile(
     re.IGNORECASE,
 )
 _PEOPLE = re.compile(r"\b(?:for\s+)?([0-9]{1,3})\s+(?:people|persons|guests|attendees|of\s+us)\b", re.IGNORECASE)
+_FOR_SO_MANY = re.compile(
+    r"\bfor\s+([0-9]{1,3})\b(?!\s*(?:[ap]\.?m\b|[:.h][0-9]|o['’]?clock|h\b|hours?|hrs?|min|days?|weeks?))",
+    re.IGNORECASE,
+)
 
 
 def events(clause: str, now: datetime, quotes: Quotes) -> list[Goal]:
@@ -61,8 +65,9 @@ def _each_of(count: str) -> Unclear:
     return Unclear(f"You speak of {said} events. Please give me a name, a day and a time for each of them.")
 
 
-def event(text: str, now: datetime, quotes: Quotes) -> Create:
-    """One new event: what a piece of a sentence says about it, whatever is missing."""
+def event(text: str, now: datetime, quotes: Quotes, *, dated: bool = False) -> Create:
+    """One new event: what a piece of a sentence says about it, whatever is missing. Where nothing else gives the day
+    (`dated`), what may be one and is not understood is asked about."""
     rest, notes = phrases.take_notes(text)
     rest, calendar = phrases.take_calendar(rest)
     called = _CALLED.search(rest)
@@ -73,7 +78,7 @@ def event(text: str, now: datetime, quotes: Quotes) -> Create:
     name = name or _token(rest) or phrases.name_of(rest)
     return Create(
         name=_shown(quotes, name),
-        when=when,
+        when=when if dated else _unread(when, f"{rest} {dates.GAP} {name if called else ''}"),
         place=_shown(quotes, place or found),
         notes=_shown(quotes, notes),
         calendar=_shown(quotes, calendar),
@@ -86,8 +91,11 @@ def booking(clause: str, now: datetime, quotes: Quotes) -> Booking | None:
     if not found:
         return None
     rest = f"{clause[: found.start()]} {clause[found.end() :]}"
-    people = _PEOPLE.search(rest)
-    made = event(_PEOPLE.sub(" ", rest), now, quotes)
+    pattern = _PEOPLE if _PEOPLE.search(rest) else _FOR_SO_MANY
+    people, bare = pattern.search(rest), pattern.sub(" ", rest)
+    if pattern is _FOR_SO_MANY and not reading.read(bare, now)[0].timed:  # then it may be the time
+        people, bare = None, rest
+    made = event(bare, now, quotes)
     return Booking(made.when, made.name, int(people[1]) if people else None)
 
 
@@ -95,7 +103,7 @@ def answered(goal: Create, answer: str, now: datetime) -> Create:
     """With what an answer adds. A name that is known stays, unless the answer gives one in so many words."""
     quotes = Quotes()
     hidden = quotes.hide(phrases.clean(answer))
-    said = event(_VERB.sub("", hidden), now, quotes)
+    said = event(_VERB.sub("", hidden), now, quotes, dated=goal.when.dated)
     explicit = said.name if quotes.texts or _CALLED.search(hidden) else None
     return replace(
         goal,
@@ -158,6 +166,9 @@ def _together(made: list[Create], lead: dates.When, now: datetime) -> list[Creat
     days = [create.when.day for create in made if create.when.day]
     if lead.dated:
         return [create if create.when.dated else replace(create, when=lead.joined(create.when)) for create in made]
+    doubt = next((create.when.day_doubt for create in made if create.when.day_doubt), None)
+    if doubt and not days:
+        return [create if create.when.dated else _doubted(create, doubt) for create in made]
     if any(create.when.dated for create in made):
         near = days[0] if days else None
         shared = []
@@ -170,3 +181,14 @@ def _together(made: list[Create], lead: dates.When, now: datetime) -> list[Creat
         return made
     day = dates.shared_day(clocks, now)
     return [replace(create, when=replace(create.when, day=day)) for create in made]
+
+
+def _doubted(create: Create, doubt: str) -> Create:
+    return replace(create, when=replace(create.when, day_doubt=doubt))
+
+
+def _unread(when: dates.When, left: str) -> dates.When:
+    found = None if when.dated else grammar.UNREAD.search(left)
+    if not found:
+        return when
+    return replace(when, day_doubt=f"I cannot read “{found[0].strip()}” as a date. Which day do you mean?")

@@ -13,7 +13,8 @@ The rules, so that a reading can be predicted:
 - "from 3 to 4:30pm": the half of the day at the end counts for the start too, unless the start would then be later.
 - Times are those of the planner's clock; another time zone is asked about. Of an hour that comes twice in autumn, the
   first is meant.
-- What has passed, what does not exist and what is more than five years away is asked about.
+- What has passed, what does not exist and what is more than five years away is asked about. So is a day that is
+  misspelt or not known ("Wensday", "on Christmas Eve"), and what may be one where no day is given ("a talk on AI").
 """
 
 from __future__ import annotations

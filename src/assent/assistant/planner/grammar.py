@@ -27,8 +27,9 @@ def _any(*choices: str) -> re.Pattern[str]:
 _MONTH = r"(?:" + "|".join(f"{month[:3]}(?:{month[3:]}|\\.)?" for month in MONTHS) + r"|sept\.?)(?![a-z])"
 _WEEKDAY = (
     r"(?:mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?"
-    r"|tues?|thu(?:rs?)?|fri|(?-i:Mon|Wed|Sat|Sun))\b(?:['’]s)?\.?"
+    r"|tues?|thu(?:rs?)?|fri|(?-i:Mon|Wed|Sat|Sun)|(?:(?<=on\s)|(?<=next\s)|(?<=this\s))(?:mon|wed|sat|sun))\b(?:['’]s)?\.?"
 )
+_SHORT_DAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
 _BOUND = r"(?:(?P<bound>before|after|by|until|till|since|no later than)\s+)?"
 _NTH = r"(?:st|nd|rd|th)"
 _YEAR = r"(?:,?\s+(?P<year>[0-9]{4})\b)?"
@@ -41,7 +42,9 @@ HOUR_MARK = _pattern(r"[0-9]{1,2}h(?:[0-9]{2})?")
 
 _REPEATED = _any(
     r"\b(?:every|each)\s+\w+",
+    r"\b(?:on\s+)?(?:\w+\s+)?(?:mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays)\b(?:\s+from\s+now\b)?",
     r"\bon\s+\w+days\b",
+    rf"\b{_SHORT_DAY}\s*(?:[-–—]|through|thru)\s*{_SHORT_DAY}\b",
     r"\b(?:daily|weekly|biweekly|monthly|yearly)\b(?=\s+(?:at|on)\b)",
 )
 _ZONED = _any(
@@ -71,6 +74,7 @@ _NEAR = _pattern(
     rf"{_ON}{_BOUND}(?P<word>\b(?:the\s+)?day\s+after\s+tomorrow\b",
     r"|\b(?:today|tonight|tomorrow|tmrw|tomorow|yesterday)\b)(?:['’]s)?",
 )
+_FOLLOWING = _pattern(r"\b(?:on\s+)?(?:the\s+)?(?:following|nxt|other)\s+(?:mon|tues|wednes|thurs|fri|satur|sun)day\b")
 _ON_WEEKDAY = _pattern(
     rf"{_BOUND}{_ON}(?:\b(?P<first>next|this)\s+week,?\s+(?:on\s+)?)?",
     rf"(?:\b(?P<which>this\s+coming|this|next|coming|last)\s+|\bthe\s+)?\b(?P<name>{_WEEKDAY})",
@@ -84,7 +88,7 @@ _DAY_FIRST = _pattern(
     rf"{_BOUND}{_ON}(?:\bthe\s+)?\b(?P<day>[0-9]{{1,2}}){_NTH}?\.?\s+(?:of\s+)?(?P<month>{_MONTH}){_YEAR}"
 )
 _ON_THE_NTH = _pattern(
-    rf"{_BOUND}(?:\bon\s+(?:the\s+)?|\bthe\s+)(?P<day>[0-9]{{1,2}}){_NTH}\b",
+    rf"{_BOUND}(?:\bon\s+(?:the\s+)?|\bthe\s+|(?<={GAP})\s*,?\s*)(?P<day>[0-9]{{1,2}}){_NTH}\b",
     rf"(?=\s*(?:$|[,.;:!?{GAP}]|(?:at|from|for|in|to|with|and|until|around|noon)\b|[0-9]))",
 )
 _SLASHES = _pattern(
@@ -137,6 +141,7 @@ PATTERNS = (
     (_LONG, "length"),
     (_SPAN, "to_from"),
     (_NEAR, "near"),
+    (_FOLLOWING, "vague_day"),
     (_ON_WEEKDAY, "weekday"),
     (_MONTH_FIRST, "month_day"),
     (_DAY_FIRST, "month_day"),
@@ -165,5 +170,15 @@ SUSPICIOUS = _any(
     r"\b(?:next|following)\s+(?:day|week|month|year)\b",
     r"\bweekend\b",
     r"\b[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}\b",
+    r"\b[0-9]{1,2}-[0-9]{1,2}\b",
+    r"\b(?:week|wk|cw)\s*[0-9]{1,2}\b",
+    rf"\b(?:mon|wed|sat|sun)(?=\s*(?:$|[,{GAP}]))",
+    r"\b(?:christmas|xmas|easter|thanksgiving|halloween|valentine['’]?s|new\s+year(?:['’]?s)?)\s+(?:day|eve)\b",
+    r"\bovermorrow\b",
 )
 """What looks like a day and was not read."""
+
+UNREAD = _pattern(
+    rf"\b(?:on|before|after|during)\s+(?=[A-Za-z0-9])[^{GAP},;!?]*?(?=\s*(?:$|[{GAP},;!?]|\b(?:with|for|at|about)\b))"
+)
+"""What may be a day in a request that names none, if also something else."""

@@ -10,11 +10,11 @@ _WORDS = {
     "ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "twenty five": 25, "thirty": 30, "forty": 40,
     "forty five": 45, "fifty": 50, "sixty": 60, "ninety": 90,
 }  # fmt: skip
-_UNITS = {"m": 1, "h": 60, "d": 1440, "w": 10080}
+_UNITS = {"m": 1, "h": 60, "d": 1440, "w": 10080, "f": 20160}
 _COUNTS = "|".join(sorted((word.replace(" ", r"[\s-]+") for word in _WORDS), key=len, reverse=True))
 
 NUMBER = rf"(?:[0-9]{{1,4}}(?:[.,][0-9]{{1,2}})?|\b(?:{_COUNTS})\b)"
-UNIT = r"(?:hours?|hrs?|h|minutes?|mins?|days?|weeks?)\b"
+UNIT = r"(?:hours?|hrs?|h|minutes?|mins?|days?|weeks?|fortnights?)\b"
 LENGTH = (
     rf"(?:[0-9]{{1,2}}h[0-9]{{2}}\b|{NUMBER}(?:\s+and\s+a\s+half)?[\s-]*{UNIT}"
     rf"(?:\s+and\s+a\s+half\b|\s*(?:and\s+)?{NUMBER}\s*(?:minutes?|mins?)\b)?)"

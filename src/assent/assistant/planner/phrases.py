@@ -45,11 +45,11 @@ _PLACES = (
     ),
 )
 _ARTICLE = re.compile(
-    r"^(?:(?:an?|the|my|our|(?-i:another|new|some|one|me|us|to|for\s+me|short|quick))\s+)+(?=\S)", re.IGNORECASE
+    r"^(?:(?:an?|the|my|our|(?-i:another|new|some|one|me|us|to|for\s+me|for|short|quick))\s+)+(?=\S)", re.IGNORECASE
 )
 _PREPOSITION = r"(?:on|at|for|from|in|to|by|of|starting|beginning|and|or|around|,|;|-|–|—|\.|!|\?|:)"
 _FILLER = re.compile(
-    r"\b(?:please|pls|thanks|thank\s+you|for\s+(?:me|us)|(?:or|and)\s+so|if\s+possible|instead|then|i\s+said"
+    r"\b(?:please|pls|thanks|thank\s+you|for\s+(?:me|us)|(?:or|and)\s+so|if\s+possible|sharp|instead|then|i\s+said"
     r"|i\s+mean)\b",
     re.IGNORECASE,
 )

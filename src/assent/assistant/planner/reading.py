@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 
-from assent.assistant.planner import grammar, lengths
+from assent.assistant.planner import grammar, lengths, misspelt
 from assent.assistant.planner.clocks import Clock, Dial, clock, half_of, span, worded
 from assent.assistant.planner.dates import FURTHEST, GAP, When, on_day
 
@@ -78,9 +78,14 @@ class _Reader:
 
     def _suspect(self, day: date | None) -> None:
         """What looks like a day and was not read must not be taken for "no day given"."""
+        if day or self.day_doubt:
+            return
         left = grammar.SUSPICIOUS.search(self.text)
-        if left and not day and not self.day_doubt:
+        if left:
             self.day_doubt = f"I cannot read “{left[0].strip()}” as a date. Which day do you mean?"
+        elif found := misspelt.find(self.text):
+            self.day_doubt = found.question
+            self.text = self.text.replace(found.phrase, f" {GAP} ", 1)
 
     def _doubt_day(self, phrase: str, why: str = "leaves the day open") -> None:
         self.day_doubt = self.day_doubt or f"“{phrase.strip()}” {why}. Which day do you mean?"
@@ -141,7 +146,7 @@ class _Reader:
             self._doubt_day(found[0], "is too far away")
             return
         self.days.append(moment.date())
-        if amount % timedelta(days=1) or not re.search("day|week", found[0], re.IGNORECASE):
+        if amount % timedelta(days=1) or not re.search("day|week|fortnight", found[0], re.IGNORECASE):
             self.clocks.append((moment.time().replace(second=0, microsecond=0), None))
 
     def counted_from(self, found: re.Match[str]) -> None:

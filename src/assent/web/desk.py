@@ -1,0 +1,126 @@
+"""What a person does at an item's page. Each act says under which Idempotency-Key it goes, and where to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import get_args
+
+from starlette.datastructures import FormData
+
+from assent.domain.access import Principal
+from assent.errors import Conflict, InvalidDecision
+from assent.ports import Store
+from assent.services.deciding import Proposal
+from assent.services.deliveries import Deliveries
+from assent.services.inbox import Doubt, Inbox
+from assent.web import decisions, item_page, listing, times
+from assent.web.item_page import ItemPage
+from assent.web.listing import Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Onward:
+    """Where to go on: to an item or, without one, to the list; `done` is what was just handled."""
+
+    item_id: str | None
+    done: str | None = None
+    place: str = ""
+
+    def address(self, wanted: Wanted) -> str:
+        path = f"/inbox/{self.item_id}" if self.item_id else "/inbox"
+        return f"{path}{wanted.query(done=self.done)}{self.place}"
+
+
+Act = Callable[[ItemPage, FormData, Wanted, str], Awaitable[Onward]]
+
+_OUTCOMES: tuple[Doubt, ...] = get_args(Doubt)
+SNOOZES = {"1h": timedelta(hours=1), "4h": timedelta(hours=4), "1d": timedelta(days=1), "7d": timedelta(days=7)}
+
+
+class Desk:
+    def __init__(self, inbox: Inbox, deliveries: Deliveries, store: Store) -> None:
+        self.inbox = inbox
+        self.deliveries = deliveries
+        self.store = store
+
+    @property
+    def acts(self) -> dict[str, Act]:
+        """By the end of their address."""
+        return {
+            "decision": self.decide,
+            "revision-request": self.send_back,
+            "undo": self.undo,
+            "cancellation": self.cancel,
+            "in-doubt": self.settle,
+            "comments": self.comment,
+            "delivery": self.retry,
+            "snooze": self.snooze,
+            "claim": self.claim,
+        }
+
+    async def page(self, caller: Principal, item_id: str) -> ItemPage:
+        return await item_page.gather(self.inbox, self.store, caller, item_id)
+
+    async def decide(self, page: ItemPage, posted: FormData, wanted: Wanted, key: str) -> Onward:
+        seen = item_page.seen_by(page, posted)
+        unseen = Proposal(decisions.number(posted), str(posted.get("hash", "")), via=decisions.VIA)
+        proposal = unseen if seen is None else decisions.proposal(seen, posted)
+        await self.inbox.decide(page.caller, page.item["id"], proposal, key=key)
+        return await self._onwards(page, wanted)
+
+    async def send_back(self, page: ItemPage, posted: FormData, wanted: Wanted, key: str) -> Onward:
+        await self.inbox.ask_for_revision(
+            page.caller,
+            page.item["id"],
+            revision=decisions.number(posted),
+            hash=str(posted.get("hash", "")),
+            notes=decisions.text(posted, "revision_notes") or "",
+            grace=decisions.GRACE,
+            via=decisions.VIA,
+            key=key,
+        )
+        return await self._onwards(page, wanted)
+
+    async def undo(self, page: ItemPage, posted: FormData, wanted: Wanted, key: str) -> Onward:
+        await self.inbox.undo(page.caller, page.item["id"], key=key)
+        return Onward(page.item["id"], done=page.item["id"])
+
+    async def cancel(self, page: ItemPage, posted: FormData, wanted: Wanted, key: str) -> Onward:
+        await self.inbox.cancel(page.caller, page.item["id"], notes=decisions.text(posted, "cancel_notes"), key=key)
+        return await self._onwards(page, wanted)
+
+    async def settle(self, page: ItemPage, posted: FormData, wanted: Wanted, key: str) -> Onward:
+        outcome, notes = posted.get("outcome"), decisions.text(posted, "doubt_notes")
+        chosen = next((one for one in _OUTCOMES if one == outcome), None)
+        if chosen is None:
+            raise InvalidDecision("choose what became of it: done, run again, or abandon")
+        await self.inbox.settle_doubt(page.caller, page.item["id"], chosen, notes=notes, via=decisions.VIA, key=key)
+        return Onward(page.item["id"])
+
+    async def comment(self, page: ItemPage, posted: FormData, wanted: Wanted, key: str) -> Onward:
+        await self.inbox.comment(page.caller, page.item["id"], decisions.text(posted, "comment") or "", key=key)
+        return Onward(page.item["id"], place="#comments")
+
+    async def retry(self, page: ItemPage, posted: FormData, wanted: Wanted, key: str) -> Onward:
+        if page.item["delivery"] is None:
+            raise Conflict("there is nothing to deliver")
+        await self.deliveries.retry(page.caller, page.item["delivery"]["id"])
+        return Onward(page.item["id"])
+
+    async def snooze(self, page: ItemPage, posted: FormData, wanted: Wanted, key: str) -> Onward:
+        """Out of sight for a while, for this person only; no choice brings it back."""
+        lasts = SNOOZES.get(str(posted.get("for") or ""))
+        await self.inbox.snooze(page.caller, page.item["id"], times.now() + lasts if lasts else None)
+        return await self._onwards(page, wanted) if lasts else Onward(page.item["id"])
+
+    async def claim(self, page: ItemPage, posted: FormData, wanted: Wanted, key: str) -> Onward:
+        act = self.inbox.unclaim if posted.get("release") else self.inbox.claim
+        await act(page.caller, page.item["id"])
+        return Onward(page.item["id"])
+
+    async def _onwards(self, page: ItemPage, wanted: Wanted) -> Onward:
+        """To the next item that waits; back to the list where nothing does."""
+        following = await listing.following(self.inbox, page.caller, wanted, page.item)
+        return Onward(following, done=page.item["id"])

@@ -1,0 +1,138 @@
+"""Adding, changing and removing inboxes: the dialog behind "Add Inbox" as a page, and "Save this search"."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Form, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from assent.domain.access import Principal
+from assent.domain.ids import new_token
+from assent.errors import AssentError, Invalid
+from assent.http.authentication import Caller
+from assent.http.origins import address_of, require_same_origin
+from assent.services.inboxes import LONGEST_NAME, Inboxes, Wanted
+from assent.web.errors import PageRoute
+from assent.web.language import gettext as _
+from assent.web.shell import Shell
+
+Text = Annotated[str, Form(max_length=1000)]
+Search = Annotated[str | None, Query(max_length=500)]
+Act = Callable[[Wanted], Awaitable[str]]
+"""Saves it and says which it is."""
+
+_Typed = tuple[Wanted, bool]
+
+
+def _typed(graph_id: Text = "", url: Text = "", name: Text = "", filter: Text = "", search: Text = "") -> _Typed:
+    """What the form sends, and whether it is the one of a search."""
+    return Wanted(graph_id, url, name, filter), bool(search)
+
+
+Typed = Annotated[_Typed, Depends(_typed)]
+
+
+def routes(inboxes: Inboxes, graphs: Iterable[str], shell: Shell) -> APIRouter:
+    web = APIRouter(prefix="/inbox/inboxes", include_in_schema=False, route_class=PageRoute)
+    desk = _Desk(inboxes, graphs, shell)
+
+    @web.get("/new")
+    async def new_page(request: Request, caller: Caller, q: Search = None) -> Response:
+        if q is not None:
+            return await desk.form(caller, Wanted(filter=q.strip()), search=True)
+        return await desk.form(caller, Wanted(url=desk.this_server(request)), search=False)
+
+    @web.post("")
+    async def create(request: Request, caller: Caller, typed: Typed, key: Text = "") -> Response:
+        require_same_origin(request)
+
+        async def act(wanted: Wanted) -> str:
+            made = await inboxes.create(caller, wanted, here=address_of(request), key=key[:200] or None)
+            return str(made["id"])
+
+        return await desk.attempt(caller, typed, act)
+
+    @web.get("/{inbox_id:uuid}")
+    async def edit_page(request: Request, caller: Caller, inbox_id: UUID) -> Response:
+        found = await inboxes.get(caller, str(inbox_id))
+        if found["graph_id"] is None:
+            wanted = Wanted(name=found["name"], filter=found["filter"])
+            return await desk.form(caller, wanted, search=True, inbox_id=found["id"])
+        wanted = Wanted(found["graph_id"], found["url"] or desk.this_server(request), found["name"])
+        return await desk.form(caller, wanted, search=False, inbox_id=found["id"])
+
+    @web.post("/{inbox_id:uuid}")
+    async def change(request: Request, caller: Caller, inbox_id: UUID, typed: Typed) -> Response:
+        require_same_origin(request)
+        found = await inboxes.get(caller, str(inbox_id))
+
+        async def act(wanted: Wanted) -> str:
+            return str((await inboxes.update(caller, found["id"], wanted, here=address_of(request)))["id"])
+
+        return await desk.attempt(caller, typed, act, inbox_id=found["id"])
+
+    @web.post("/{inbox_id:uuid}/removal")
+    async def remove(request: Request, caller: Caller, inbox_id: UUID) -> Response:
+        require_same_origin(request)
+        await inboxes.remove(caller, str(inbox_id))
+        return RedirectResponse("/inbox", 303)
+
+    return web
+
+
+class _Desk:
+    def __init__(self, inboxes: Inboxes, graphs: Iterable[str], shell: Shell) -> None:
+        self._inboxes = inboxes
+        self._graphs = graphs
+        self._shell = shell
+
+    def this_server(self, request: Request) -> str:
+        return self._inboxes.this_server(address_of(request)) or ""
+
+    async def form(
+        self,
+        caller: Principal,
+        wanted: Wanted,
+        *,
+        search: bool,
+        inbox_id: str = "",
+        problem: AssentError | None = None,
+    ) -> Response:
+        return await self._shell.show(
+            caller,
+            "inbox_form.html",
+            here=inbox_id or "settings",
+            status=problem.status if problem else 200,
+            wanted=wanted,
+            search=search,
+            inbox_id=inbox_id,
+            problem=problem,
+            graphs=sorted(self._graphs),
+            key=new_token("web"),
+            longest_name=LONGEST_NAME,
+        )
+
+    async def attempt(self, caller: Principal, typed: _Typed, act: Act, *, inbox_id: str = "") -> Response:
+        """Saves it, or shows the form with what stands against it and with everything that was typed."""
+        wanted, search = typed
+        try:
+            _complete(wanted, search=search)
+            saved = await act(wanted)
+        except AssentError as error:
+            if error.status >= 500:
+                raise
+            return await self.form(caller, wanted, search=search, inbox_id=inbox_id, problem=error)
+        return RedirectResponse(f"/inbox?inbox={saved}", 303)
+
+
+def _complete(wanted: Wanted, *, search: bool) -> None:
+    """What the form asks for has to be there; browsers see to that, unless they are old or told not to."""
+    if search and not wanted.filter.strip():
+        raise Invalid(_("Say what to look for: the filter is missing."))
+    if not search and not wanted.graph_id.strip():
+        raise Invalid(_("Assistant/Graph ID is missing."))
+    if not search and not wanted.url.strip():
+        raise Invalid(_("Deployment URL is missing."))

@@ -1,0 +1,149 @@
+"""Policies in the browser: what is in force, what another one would have done, and what may always run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from assent.domain.access import Principal, Scope
+from assent.domain.policies import ASK_ALL, to_json
+from assent.domain.policy_text import to_toml
+from assent.errors import AssentError, Conflict
+from assent.http.authentication import Caller
+from assent.http.origins import require_same_origin
+from assent.ports import Store
+from assent.services.policies import Policies, Replay
+from assent.store.paging import LARGEST_PAGE
+from assent.store.policies import Version
+from assent.web import people, policy_views
+from assent.web.errors import PageRoute
+from assent.web.shell import Shell
+
+MOST_SHOWN = 200
+LONGEST = 500_000
+_VERSIONS = 20
+_PATH = "/inbox/policies"
+
+Text = Annotated[str, Form(max_length=LONGEST)]
+Number = Annotated[int, Form(ge=0)]
+Cursor = Annotated[str | None, Query(max_length=1000)]
+
+
+def routes(policies: Policies, store: Store, shell: Shell) -> APIRouter:
+    web = APIRouter(prefix=_PATH, include_in_schema=False, route_class=PageRoute)
+    desk = _Desk(policies, store, shell)
+
+    @web.get("")
+    async def policies_page(
+        caller: Caller, versions: Cursor = None, standing: Cursor = None, done: Annotated[str, Query()] = ""
+    ) -> Response:
+        return await desk.show(caller, versions=versions, standing=standing, done=done)
+
+    @web.post("")
+    async def put(request: Request, caller: Caller, policy: Text = "", version: Number = 0) -> Response:
+        require_same_origin(request)
+        try:
+            await policies.put(caller, policy, after=version)
+        except Conflict as error:
+            return await desk.show(caller, typed=policy, made_from=version, problem=error)
+        except AssentError as error:
+            return await desk.show(caller, typed=policy, made_from=version, problem=_mendable(error))
+        return RedirectResponse(f"{_PATH}?done=put", 303)
+
+    @web.post("/test")
+    async def test(request: Request, caller: Caller, policy: Text = "", version: Number = 0) -> Response:
+        require_same_origin(request)
+        try:
+            replay = await policies.test(caller, policy)
+        except AssentError as error:
+            return await desk.show(caller, typed=policy, made_from=version, problem=_mendable(error))
+        return await desk.show(caller, typed=policy, made_from=version, replay=replay)
+
+    @web.post("/standing/{approval_id}/revocation")
+    async def revoke(request: Request, caller: Caller, approval_id: str) -> Response:
+        require_same_origin(request)
+        await policies.revoke(caller, approval_id)
+        return RedirectResponse(f"{_PATH}?done=revoked#standing", 303)
+
+    return web
+
+
+class _Desk:
+    def __init__(self, policies: Policies, store: Store, shell: Shell) -> None:
+        self._policies = policies
+        self._store = store
+        self._shell = shell
+
+    async def show(
+        self,
+        caller: Principal,
+        *,
+        versions: str | None = None,
+        standing: str | None = None,
+        done: str = "",
+        typed: str | None = None,
+        made_from: int | None = None,
+        problem: AssentError | None = None,
+        replay: Replay | None = None,
+    ) -> Response:
+        """`typed` is what a person has written, made from the version `made_from`."""
+        current = await self._policies.in_force(caller)
+        history = await self._policies.versions(caller, limit=_VERSIONS, cursor=versions)
+        approvals = await self._policies.standing(caller, cursor=standing)
+        before = await self._before(caller, history.next)
+        written = [one.actor for one in (current, *history.items)] + [one["actor"] for one in approvals.items]
+        conflict = isinstance(problem, Conflict)
+        facts: dict[str, Any] = {
+            "current": current,
+            "rules": policy_views.rules(current.parsed()),
+            "names": await people.names(self._store, caller, written),
+            "history": policy_views.with_changes(history.items, before),
+            "versions": {"at": versions, "next": history.next},
+            "standing": approvals,
+            "standing_at": standing,
+            "text": _toml(current) if typed is None else typed.replace("\r\n", "\n"),
+            "made_from": current.number if made_from is None or conflict else made_from,
+            "meanwhile": await self._since(caller, made_from, current) if conflict else None,
+            "faults": policy_views.faults(typed or "", problem.extra.get("errors", ())) if problem else [],
+        }
+        return await self._shell.show(
+            caller,
+            "policies.html",
+            here="policies",
+            status=problem.status if problem else 200,
+            may_write=caller.may(Scope.POLICY_WRITE),
+            typed=typed is not None,
+            problem=problem,
+            replay=replay,
+            shown=replay.differences[:MOST_SHOWN] if replay else [],
+            views=policy_views,
+            done=done,
+            **facts,
+        )
+
+    async def _before(self, caller: Principal, cursor: str | None) -> Version | None:
+        """The version behind the last one of a page, to compare that with."""
+        if cursor is None:
+            return None
+        page = await self._policies.versions(caller, limit=1, cursor=cursor)
+        return page.items[0] if page.items else None
+
+    async def _since(self, caller: Principal, number: int | None, current: Version) -> list[tuple[str, str]]:
+        """What has changed since the version that a person began with."""
+        nothing = Version(0, to_json(ASK_ALL), "", "none", "system")  # before anybody wrote one
+        found = (await self._policies.versions(caller, limit=LARGEST_PAGE)).items
+        begun = next((one for one in (*found, nothing) if one.number == number), None)
+        return policy_views.changes(begun, current) if begun else []
+
+
+def _toml(version: Version) -> str:
+    assert isinstance(version.policy, dict)
+    return to_toml(version.policy)
+
+
+def _mendable(error: AssentError) -> AssentError:
+    if error.status >= 500 or error.status == 403:
+        raise error
+    return error

@@ -1,0 +1,218 @@
+"""Runs that are stopped after a person has agreed: in the middle of the call, or after an answer has arrived."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assent.settings import Mode
+from assent.store import policies
+from assent.store.transaction import Tx
+from tests.api.conftest import empty_database
+from tests.api.house import Builder
+from tests.api.reviewing import GRAPHS, problem, until
+from tests.contract.stores import both_databases, database, folder, migrated_file
+from tests.gate.test_server import CONFIG, Desk
+
+__all__ = ["database", "empty_database", "folder", "migrated_file"]
+
+CALL = ("hold", {"to": "bob"})
+
+
+@pytest.fixture(params=["gates"])
+async def desk(
+    request: pytest.FixtureRequest, database: str, tmp_path: Path, empty_database: Path
+) -> AsyncIterator[Desk]:
+    config = {"gates": CONFIG, "asking": GRAPHS}[request.param]
+    async with AsyncExitStack() as stack:
+        house = await Builder(tmp_path, empty_database, stack)(Mode.SERVE, config=config, database=database)
+        agent, ana = house.client(await house.key()), house.client(await house.person("ana"))
+        yield Desk(house, agent, ana, tmp_path / f"effects-{uuid.uuid4().hex}")
+
+
+async def begun(desk: Desk) -> tuple[str, dict[str, Any]]:
+    """A thread whose approved call is being made, and the item that allowed it."""
+    thread = await desk.start("ours", CALL)
+    [item] = await desk.items()
+    await desk.decide(item)
+    await until(lambda: seen(desk))
+    return thread, item
+
+
+async def seen(desk: Desk) -> bool:
+    return desk.log.exists()
+
+
+async def cancel(desk: Desk, thread: str, action: str = "interrupt") -> None:
+    [run] = [one for one in await runs(desk, thread) if one["status"] == "running"]
+    path = f"/threads/{thread}/runs/{run['run_id']}/cancel"
+    response = await desk.ana.post(path, params={"action": action, "wait": True})
+    assert response.status_code < 300, response.text
+    await desk.settled(thread)
+
+
+async def runs(desk: Desk, thread: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await desk.agent.get(f"/threads/{thread}/runs")).json()
+    return found
+
+
+async def get(desk: Desk, item: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = (await desk.ana.get(f"/api/inbox/items/{item['id']}")).json()
+    return found
+
+
+async def kinds(desk: Desk, item: dict[str, Any]) -> list[str]:
+    return [one["kind"] for one in (await desk.ana.get(f"/api/inbox/items/{item['id']}/timeline")).json()]
+
+
+@both_databases
+@pytest.mark.promise("P2")
+@pytest.mark.parametrize("action", ["interrupt", "rollback"])
+async def test_a_run_stopped_in_the_middle_of_a_call_leaves_it_in_doubt(desk: Desk, action: str) -> None:
+    thread, item = await begun(desk)
+    assert (await get(desk, item))["execution"] == "started", "while it is being made, nothing is in doubt"
+    await cancel(desk, thread, action)
+    assert (await get(desk, item))["execution"] == "in_doubt"
+    assert (await kinds(desk, item)).count("grant.in_doubt") == 1
+    assert [one["id"] for one in await desk.items("is:in-doubt")] == [item["id"]]
+    assert desk.ran == ["bob"]
+
+
+@both_databases
+async def test_a_call_that_came_to_its_end_is_not_in_doubt(desk: Desk) -> None:
+    """The control: the same run, not stopped."""
+    thread, item = await begun(desk)
+    Path(f"{desk.log}.go").touch()
+    await desk.settled(thread)
+    assert (await get(desk, item))["execution"] == "done"
+    assert await desk.items("is:in-doubt") == []
+
+
+@both_databases
+@pytest.mark.parametrize("desk", ["asking"], indirect=True)
+async def test_an_answer_of_a_run_that_was_rolled_back_was_never_given(desk: Desk) -> None:
+    """The question is there again, as a new item that follows the one that was answered."""
+    question = {"question": {"ask": "may I?"}, "log": str(desk.log)}
+    thread = await desk.run("waiting", question)
+    [item] = await desk.items()
+    answer = {"revision": item["revision"], "hash": item["hash"], "verb": "respond", "message": "yes"}
+    response = await desk.ana.post(f"/api/inbox/items/{item['id']}/decision", json=answer)
+    assert response.status_code == 200, response.text
+    await until(lambda: seen(desk))
+    assert await desk.items() == []
+    await cancel(desk, thread, "rollback")
+    [again] = await desk.items()
+    assert (again["follows"], again["source"]["interrupt_id"]) == (item["id"], item["source"]["interrupt_id"])
+    assert (await desk.agent.get(f"/threads/{thread}")).json()["status"] == "interrupted"
+    Path(f"{desk.log}.go").touch()
+    response = await desk.ana.post(
+        f"/api/inbox/items/{again['id']}/decision", json={**answer, "hash": again["hash"], "message": "now"}
+    )
+    assert response.status_code == 200, response.text
+    done = await desk.settled(thread)
+    assert (done["status"], done["values"]["answer"]) == ("idle", "now")
+
+
+@both_databases
+@pytest.mark.parametrize("desk", ["asking"], indirect=True)
+async def test_a_question_of_a_run_that_was_only_stopped_is_not_asked_again(desk: Desk) -> None:
+    """The control: its answer has arrived and stays."""
+    thread = await desk.run("waiting", {"question": {"ask": "may I?"}, "log": str(desk.log)})
+    [item] = await desk.items()
+    answer = {"revision": item["revision"], "hash": item["hash"], "verb": "respond", "message": "yes"}
+    await desk.ana.post(f"/api/inbox/items/{item['id']}/decision", json=answer)
+    await until(lambda: seen(desk))
+    await cancel(desk, thread)
+    assert await desk.items() == []
+    assert (await desk.agent.get(f"/threads/{thread}")).json()["values"]["answer"] == "yes"
+
+
+async def asked_again(desk: Desk) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """A call in doubt, and the item in which the same call is asked for once more."""
+    thread, first = await begun(desk)
+    await cancel(desk, thread, "rollback")
+    [again] = await desk.items()
+    return thread, first, again
+
+
+async def approve(desk: Desk, item: dict[str, Any]) -> Any:
+    body = {"revision": item["revision"], "hash": item["hash"], "verb": "approve"}
+    return await desk.ana.post(f"/api/inbox/items/{item['id']}/decision", json=body)
+
+
+@both_databases
+@pytest.mark.promise("P2")
+@pytest.mark.parametrize("outcome", ["done", "abandon"])
+async def test_what_may_have_been_made_is_settled_before_it_is_approved_again(desk: Desk, outcome: str) -> None:
+    thread, first, again = await asked_again(desk)
+    assert [one["item_id"] for one in again["doubts"]] == [first["id"]], "the item says so"
+    refusal = problem(await approve(desk, again), 409, "in_doubt")
+    assert [one["item_id"] for one in refusal["doubts"]] == [first["id"]]
+    named = {"id": again["id"], "revision": again["revision"], "hash": again["hash"]}
+    bulk = {"items": [named], "verb": "approve", "dry_run": True}
+    [foreseen] = (await desk.ana.post("/api/inbox/bulk", json=bulk)).json()["results"]
+    assert (foreseen["ok"], foreseen["error"]["code"]) == (False, "in_doubt")
+    assert desk.ran == ["bob"]
+    Path(f"{desk.log}.go").touch()
+    settled = await desk.ana.post(f"/api/inbox/items/{first['id']}/in-doubt", json={"outcome": outcome})
+    assert settled.status_code == 200, settled.text
+    assert (await get(desk, again))["doubts"] == []
+    assert (await approve(desk, again)).status_code == 200
+    assert (await desk.settled(thread))["status"] == "idle"
+    assert desk.ran == ["bob", "bob"], "twice, and both times a person knew"
+
+
+@both_databases
+async def test_what_may_have_been_made_can_always_be_turned_down(desk: Desk) -> None:
+    thread, first, again = await asked_again(desk)
+    await desk.decide(again, "reject", message="it was sent")
+    assert (await desk.settled(thread))["status"] == "idle"
+    assert desk.ran == ["bob"]
+    assert (await get(desk, first))["execution"] == "in_doubt", "which is for a person to say"
+
+
+@both_databases
+async def test_another_call_can_be_approved_beside_one_in_doubt(desk: Desk) -> None:
+    """The control: only the same tool with the same arguments is held back, also where an edit leads to it."""
+    thread, _, again = await asked_again(desk)
+    body = {"revision": again["revision"], "hash": again["hash"]}
+    same, other = ({"to": to, "log": str(desk.log)} for to in ("bob", "eve"))
+    path = f"/api/inbox/items/{again['id']}/decision"
+    edit = {"key": again["actions"][0]["key"], "verb": "edit"}
+    problem(await desk.ana.post(path, json={**body, "actions": [{**edit, "args": same}]}), 409, "in_doubt")
+    Path(f"{desk.log}.go").touch()
+    response = await desk.ana.post(path, json={**body, "actions": [{**edit, "args": other}]})
+    assert response.status_code == 200, response.text
+    await desk.settled(thread)
+    assert desk.ran == ["bob", "eve"]
+
+
+def stand(tx: Tx) -> None:
+    until = tx.now() + timedelta(hours=1)
+    policies.insert_approval(tx, approval_id="a", tool="hold", actor="ana", expires_at=until, uses_left=5)
+
+
+@both_databases
+@pytest.mark.promise("P2")
+async def test_a_standing_approval_does_not_make_it_again(desk: Desk) -> None:
+    thread, first = await begun(desk)
+    await cancel(desk, thread)
+    await desk.house.services.store.write("default", stand)
+    Path(f"{desk.log}.go").touch()
+    for to in ("eve", "bob"):  # another call is the control: that one is answered by it
+        made = json.dumps([{"name": "hold", "args": {"to": to, "log": str(desk.log)}}])
+        body = {"assistant_id": "ours", "input": {"messages": [{"role": "user", "content": made}]}}
+        chosen = {**body, "multitask_strategy": "interrupt"}
+        response = await desk.ana.post(f"/threads/{thread}/runs/wait", json=chosen, timeout=30)
+        assert response.status_code == 200, response.text
+    assert desk.ran == ["bob", "eve"]
+    [again] = await desk.items()
+    assert [one["item_id"] for one in again["doubts"]] == [first["id"]]
+    assert "may have been made" in again["asked"]["reason"]

@@ -1,0 +1,70 @@
+"""A schema that is the only check there is must be one that can be kept, down to its last part."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from assent.domain.questions import Problem
+from assent.domain.schema_flaws import MOST_PARTS, MOST_PATTERNS, flaw
+from tests.unit.dialects.test_schemas import json
+
+
+def deep(part: Any) -> Any:
+    return {"type": "object", "properties": {"a": {"type": "array", "items": part}}}
+
+
+@pytest.mark.parametrize(
+    ("part", "path", "message"),
+    [
+        ({"$ref": "#/nowhere"}, "properties.a.items", "refers to '#/nowhere', which is not part of it"),
+        ({"$ref": "https://x.org/y.json"}, "properties.a.items", "which is not part of it"),
+        ({"$ref": "#/properties/a/type"}, "properties.a.items", "which is not part of it"),
+        ({"$ref": "#/properties/a/items"}, "properties.a.items", "refers to itself without end"),
+        ({"if": {"not": {"$ref": "#x"}}}, "properties.a.items", "refers to '#x'"),
+        ({"additionalProperties": {"$ref": "#x"}}, "properties.a.items.additionalProperties", "refers to '#x'"),
+        ({"$defs": {"unused": {"$ref": "#x"}}}, 'properties.a.items["$defs"].unused', "refers to '#x'"),
+        ({"$id": "http://x.org/", "$ref": "#"}, "properties.a.items", "has an $id of its own"),
+        ({"pattern": "(?=a)b"}, "properties.a.items.pattern", "cannot be checked in linear time"),
+        ({"oneOf": [{}, {"pattern": "(?:a{999}){999}"}]}, "properties.a.items.oneOf[1].pattern", "linear time"),
+        ({"pattern": "("}, "", "at properties.a.items.pattern"),
+        ({"minimum": "x"}, "", "at properties.a.items.minimum"),
+        ({"required": "x"}, "", "at properties.a.items.required"),
+        ({"type": "nope"}, "", "at properties.a.items.type"),
+        ({"patternProperties": {"(a+)+$": {}}}, "", "patternProperties"),
+        ({"anyOf": [{}] * MOST_PARTS}, "", "parts"),
+        ({"anyOf": [{"pattern": str(n)} for n in range(MOST_PATTERNS + 1)]}, "", "patterns"),
+    ],
+)
+def test_a_flaw_is_found_wherever_it_is(part: Any, path: str, message: str) -> None:
+    found = flaw(deep(part))
+    assert found is not None
+    assert (found.path, message in found.message) == (path, True), found
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "string", "pattern": "^(a+)+$", "format": "email"},
+        {"$ref": "#/properties/a"},
+        {"properties": {"$ref": {"type": "string"}, "pattern": {"type": "string"}, "$id": {}}},
+        {"enum": [{"$ref": "#/nowhere", "pattern": "("}], "default": {"$ref": "#/nowhere"}},
+        {"items": False, "additionalProperties": True},
+    ],
+)
+def test_what_can_be_kept_has_none(part: Any) -> None:
+    assert flaw(deep(part)) is None
+
+
+def test_a_long_one_is_refused_before_it_costs_anything() -> None:
+    start = perf_counter()
+    assert flaw(deep({"properties": {f"p{n}": {"type": "string"} for n in range(9000)}})) is not None
+    assert perf_counter() - start < 2
+
+
+@given(json)
+def test_no_schema_raises(schema: Any) -> None:
+    assert isinstance(flaw(deep(schema)), Problem | None)

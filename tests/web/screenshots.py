@@ -1,0 +1,96 @@
+"""Takes the pictures of the documentation again: `python -m tests.web.screenshots`. Every page, light and dark, on a
+laptop and on a phone, and the inbox in Chinese (which needs a font that has Chinese)."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import httpx
+from playwright.async_api import Browser, async_playwright
+
+from tests.browser import FLAGS, find_chromium
+from tests.cli.command import Server, serving
+
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+SIZES: dict[str, dict[str, Any]] = {
+    "": {"viewport": {"width": 1360, "height": 860}},
+    "-phone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True},
+}
+ITEMS = 9
+"""As many as the demo makes."""
+
+
+def main() -> None:
+    IMAGES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder), "demo", "--port", "0") as server:
+        asyncio.run(_take(server))
+
+
+async def _take(server: Server) -> None:
+    pages = await _pages(server)
+    async with async_playwright() as playwright:
+        chromium = await asyncio.to_thread(find_chromium)
+        browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        for scheme in ("light", "dark"):
+            for size, look in SIZES.items():
+                await _shoot(browser, server, pages, f"-{scheme}{size}", look | {"color_scheme": scheme})
+        chinese = {name: pages[name] for name in ("inbox", "item")}
+        await _shoot(browser, server, chinese, "-zh", SIZES[""] | {"locale": "zh-CN"})
+        await browser.close()
+
+
+async def _pages(server: Server) -> dict[str, str]:
+    key = {"x-api-key": server.said["reviewer key"].split()[0]}
+    async with httpx.AsyncClient(base_url=server.url, headers=key, trust_env=False) as client:
+        listed: list[dict[str, Any]] = []
+        while len(listed) < ITEMS:
+            listed = (await client.get("/api/inbox/items")).json()["items"]
+        await _history(server, client)
+        item = next(one for one in listed if one["type"] == "config_change")
+        event = next(one for one in listed if one["title"] == "create_event")
+        thread = event["source"]["thread_id"]
+        return {
+            "login": "/login",
+            "inbox": "/inbox",
+            "item": f"/inbox/{item['id']}",
+            "event": f"/inbox/{event['id']}",
+            "threads": "/inbox/threads",
+            "thread": f"/inbox/threads/{thread}",
+            "insights": "/inbox/insights",
+            "policies": "/inbox/policies",
+            "audit": "/inbox/audit",
+            "settings": "/inbox/settings",
+            "help": "/inbox/help",
+        }
+
+
+async def _history(server: Server, reviewer: httpx.AsyncClient) -> None:
+    """Something decided, so that insights and audits have something to tell."""
+    agent = {"x-api-key": server.said["agent key"].split()[0]}
+    for number in range(30):
+        tool, args = (("refund", {"order": 500 + number}), ("send_email", {"to": "mira@example.com"}))[number % 2]
+        asked = {"type": "tool", "title": f"{tool} {number}", "actions": [{"name": tool, "args": args}]}
+        item = (await reviewer.post("/api/inbox/items", json=asked, headers=agent)).json()
+        decision = {
+            "revision": item["revision"],
+            "hash": item["hash"],
+            "verb": "reject" if number % 7 == 3 else "approve",
+        }
+        (await reviewer.post(f"/api/inbox/items/{item['id']}/decision", json=decision)).raise_for_status()
+
+
+async def _shoot(browser: Browser, server: Server, pages: dict[str, str], end: str, look: dict[str, Any]) -> None:
+    async with await browser.new_context(**look) as context:
+        page = await context.new_page()
+        for name, path in pages.items():
+            if name == "inbox":
+                key = server.said["reviewer key"].split()[0]
+                origin = {"origin": server.url}
+                await page.request.post(f"{server.url}/api/session", data={"credential": key}, headers=origin)
+            await page.goto(f"{server.url}{path}", wait_until="load")
+            await page.screenshot(path=IMAGES / f"{name}{end}.png")
+
+
+if __name__ == "__main__":
+    main()

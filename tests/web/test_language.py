@@ -1,0 +1,141 @@
+"""Every word of the pages in both languages."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import assent.web
+from assent import errors
+from assent.domain.access import Kind, Role
+from assent.domain.deliveries import RESUME, WEBHOOK
+from assent.services.policies import API, BUILT_IN, FILE
+from assent.web import (
+    charts,
+    conversation,
+    facets,
+    insights,
+    item_page,
+    keys,
+    language,
+    people_page,
+    policy_views,
+    preferences,
+    shell,
+    thread_page,
+    times,
+    words,
+)
+from assent.web.preferences import Preferences
+from assent.web.rendering import environment
+from tests.api.house import LOOPBACK
+from tests.web.conftest import Desk
+
+WEB = Path(assent.web.__file__).parent
+_HOLE = re.compile(r"%\((\w+)\)s|\{(\w+)\}")
+
+
+def in_templates() -> Iterator[str]:
+    for file in (WEB / "templates").rglob("*.html"):
+        for _, function, message in environment().extract_translations(file.read_text(encoding="utf-8")):  # type: ignore[attr-defined]
+            texts = [message] if isinstance(message, str) else [one for one in message if one]
+            yield texts[1 if function == "ngettext" else 0]
+
+
+def in_code() -> Iterator[str]:
+    for file in WEB.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("_", "ngettext"):
+                last = node.args[1 if node.func.id == "ngettext" else 0]
+                if isinstance(last, ast.Constant):
+                    yield str(last.value)
+
+
+def in_tables() -> Iterator[str]:
+    yield from (sign.word for sign in words.TYPES.values())
+    yield from (
+        sign.word for table in (words._STATUSES, words._RESOLUTIONS, words.DELIVERIES) for sign in table.values()
+    )
+    yield from (*words.VERBS.values(), *words.KINDS.values(), *words.EXECUTIONS.values())
+    yield from (what for _, what in words.KEYS)
+    yield from (place.label for place in shell.PLACES)
+    yield from preferences.THEMES.values()
+    yield from (risk.capitalize() for risk in facets._RISKS)
+    signs = (thread_page.STATUSES, thread_page.RUNS, conversation._ROLES, insights.OUTCOMES)
+    yield from (sign.word for table in signs for sign in table.values())
+    yield from (conversation._UNKNOWN.word, *insights.AGES, *(unit for *_, unit in charts._UNITS))
+    yield from (sign.word for sign in policy_views.EFFECTS.values())
+    yield from (*keys.LIFETIMES.values(), *keys.KINDS.values(), *people_page.ROLES.values(), *Kind, *Role)
+    yield from (BUILT_IN, FILE, API, WEBHOOK, RESUME)
+    for facet in facets.facets():
+        yield from (facet.label, *(label for _, label in facet.values))
+
+
+SAID = sorted({*in_templates(), *in_code(), *in_tables()})
+SAME_IN_BOTH = {"SQL", "JSON", "null", "ID", "Assent", "CEL", "TOML", "API"}
+
+
+@pytest.mark.parametrize("code", [code for code in preferences.LANGUAGES if code != "en"])
+def test_every_word_is_translated(code: str) -> None:
+    known = language.translations(code)
+    assert [one for one in SAID if one not in known and one not in SAME_IN_BOTH] == []
+
+
+@pytest.mark.parametrize("code", [code for code in preferences.LANGUAGES if code != "en"])
+def test_what_stands_open_in_a_text_stands_open_in_its_translation(code: str) -> None:
+    for english, text in language.translations(code).items():
+        assert sorted(_HOLE.findall(english)) == sorted(_HOLE.findall(text)), english
+
+
+def test_nothing_is_translated_that_is_not_said() -> None:
+    said = {
+        *SAID,
+        *renderers_words(),
+        *item_page._REOPENED.values(),
+        *(unit for _, unit in times._UNITS),
+        *errors_words(),
+    }
+    assert [one for one in language.translations("zh") if one not in said] == []
+
+
+def renderers_words() -> set[str]:
+    """Labels that renderers carry as plain texts."""
+    texts = set[str]()
+    for file in (WEB / "renderers").glob("*.py"):
+        nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        texts |= {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return texts
+
+
+def errors_words() -> set[str]:
+    kinds = (one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.AssentError))
+    return {(one.__doc__ or "").partition("\n")[0] for one in kinds}
+
+
+class TestPages:
+    async def test_the_browsers_language_is_spoken(self, desk: Desk) -> None:
+        page = (await desk.ana.get("/inbox", headers={"accept-language": "zh-CN,zh;q=0.9,en;q=0.8"})).text
+        assert '<html lang="zh-CN"' in page
+        assert "待处理" in page
+        assert "Pending" not in page
+
+    async def test_what_is_chosen_wins_and_is_kept(self, desk: Desk) -> None:
+        sent = {"origin": LOOPBACK, "sec-fetch-site": "same-origin", "referer": f"{LOOPBACK}/inbox?tab=resolved"}
+        kept = await desk.ana.post("/inbox/preferences", data={"language": "zh"}, headers=sent)
+        assert (kept.status_code, kept.headers["location"]) == (303, "/inbox?tab=resolved")
+        await desk.ana.post("/inbox/preferences", data={"theme": "dark"}, headers=sent)
+        page = (await desk.ana.get("/inbox", headers={"accept-language": "en"})).text
+        assert '<html lang="zh-CN" data-theme="dark"' in page
+        await desk.ana.post("/inbox/preferences", data={"language": "xx", "theme": "><script>"}, headers=sent)
+        assert '<html lang="zh-CN" data-theme="dark"' in (await desk.ana.get("/inbox")).text
+
+    async def test_another_site_cannot_choose(self, desk: Desk) -> None:
+        sent = {"origin": "https://evil.example", "sec-fetch-site": "cross-site"}
+        refused = await desk.ana.post("/inbox/preferences", data={"language": "zh"}, headers=sent)
+        assert refused.status_code == 403
+
+    def test_a_language_that_is_not_spoken_is_english(self) -> None:
+        assert Preferences().language == "en"
+        assert language.gettext("Pending") == "Pending"

@@ -114,7 +114,11 @@ async def _next_item(browser: Browser, place: Place) -> float:
         await page.goto(f"{place.url}/inbox")
         await page.locator("#rows .request a").first.click()
         await page.wait_for_selector("#detail [data-item]")
-        return median([float(await page.evaluate(NEXT)) for _ in range(ROUNDS)])
+        taken = []
+        for _ in range(ROUNDS):
+            taken.append(float(await page.evaluate(NEXT)))
+            await page.wait_for_timeout(600)  # a second press too soon is not taken for a decision
+        return median(taken)
 
 
 async def _new_item(browser: Browser, place: Place) -> float:

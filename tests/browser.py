@@ -50,7 +50,7 @@ async def browser(chromium: str) -> AsyncIterator[Browser]:
 @pytest.fixture
 async def page(browser: Browser) -> AsyncIterator[Page]:
     async with await browser.new_context() as context:
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(20_000)
         page = await context.new_page()
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))

@@ -189,6 +189,7 @@ class AssistantSettings(BaseModel):
     mcp_url: Annotated[str, AfterValidator(_mcp_address)] | None = None
     mcp_command: str | None = None
     mcp_headers: Annotated[dict[str, SecretStr], BeforeValidator(_json)] = Field(default_factory=dict)
+    mcp_env: Annotated[dict[str, SecretStr], BeforeValidator(_json)] = Field(default_factory=dict)
     mcp_mode: Literal["auto", "legacy", "2026-07-28"] = "auto"
     calendar: Path = Path(".assent/calendar.db")
     tool_mapping: Annotated[dict[str, tuple[str, ...]] | None, BeforeValidator(_json)] = None
@@ -208,7 +209,10 @@ class AssistantSettings(BaseModel):
 _ASSISTANT_VARIABLES: Mapping[str, tuple[str, ...]] = {
     **{
         name: (f"ASSISTANT_{name.upper()}",)
-        for name in ("mcp_url", "mcp_command", "mcp_headers", "mcp_mode", "calendar", "tool_mapping", "hitl_tools")
+        for name in (
+            *("mcp_url", "mcp_command", "mcp_headers", "mcp_env", "mcp_mode"),
+            *("calendar", "tool_mapping", "hitl_tools"),
+        )
     },
     **{name: (f"ASSISTANT_{name.upper()}",) for name in ("model", "router_model", "executor_model", "model_url")},
     "openai_api_key": ("OPENAI_API_KEY",),

@@ -219,6 +219,8 @@ class TestNotNow:
     async def test_an_unknown_thread(self, talk: Talk) -> None:
         response = await talk.resume(approvals=[])
         assert (response.status_code, response.json()["status"]) == (404, "error")
+        assert response.json()["thread_id"] == talk.thread
+        assert talk.thread in response.json()["message"]
 
     async def test_nothing_pending(self, talk: Talk) -> None:
         await talk.run("hello")
@@ -432,6 +434,17 @@ class TestKeylessInTheDemo:
         assert (refused.status_code, refused.json()["status"]) == (status, "error")
         control = await demo.client().post("/resume", json={"thread_id": "t", "approvals": said})
         assert control.status_code == 200
+
+    @pytest.mark.promise("P6")
+    @pytest.mark.parametrize(
+        "headers", [{"x-api-key": "nope"}, {"authorization": "Bearer nope"}, {"authorization": "Basic abc"}]
+    )
+    async def test_not_with_a_credential_that_is_none(self, demo: House, headers: dict[str, str]) -> None:
+        asked = await demo.client().post("/run", json={"thread_id": "t", "user_request": "confirm"})
+        body = {"thread_id": "t", "approvals": approvals(asked.json()["pending_action"], YES, YES)}
+        refused = await demo.client().post("/resume", json=body, headers=headers)
+        assert refused.status_code == 403
+        assert (await demo.client().post("/resume", json=body)).status_code == 200
 
     async def test_in_dev_it_stays_an_agent(self, build: Builder) -> None:
         policy = {"config": GRAPHS, "secret_key": SECRET_KEY, "assistant": "scripted"}

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from assent.dialects import recognise
+from assent.domain.questions import MOST_ACTIONS
+from assent.store import asking
 from tests.api.house import Builder
-from tests.api.reviewing import Office, email, open_office, problem, script
+from tests.api.reviewing import GRAPHS, Office, email, open_office, problem, script, staff
 
 pytestmark = pytest.mark.anyio
 
@@ -142,6 +145,41 @@ async def test_one_of_several_can_think_again_and_an_undo_leaves_the_others(offi
     assert (back.json()["status"], back.json()["approvals"]["given"]) == ("PENDING", 1)
 
 
+@pytest.mark.promise("P5")
+@pytest.mark.parametrize("approvals", [1, 2])
+async def test_an_undo_takes_the_edit_back_as_well(office: Office, approvals: int) -> None:
+    """Or the next one to approve would agree to what its author has thought better of."""
+    await office.policy({"default": {"name": "some", "then": "ask", "approvals": approvals}})
+    item = await office.asked("hitl", {"text": "x"})
+    edit = [{"key": "0", "verb": "edit", "args": {"to": "b", "body": "oops"}}]
+    edited = await office.decided(item, actions=edit, grace_seconds=60)
+    assert edited["actions"][0]["args"]["body"] == "oops"
+    back = (await office.ana.delete(f"/api/inbox/items/{item['id']}/decision")).json()
+    assert (back["status"], back["revision"], back["hash"]) == ("PENDING", 3, item["hash"])
+    assert back["approvals"] == {"given": 0, "needed": approvals}
+    assert [back["actions"], back["summary"]] == [item["actions"], item["summary"]]
+    *_, last = (await office.ana.get(f"/api/inbox/items/{item['id']}/revisions")).json()
+    assert (last["author"], last["notes"]) == (back["decisions"][0]["actor"], "undone")
+    assert (await office.kinds(item["id"]))[-2:] == ["item.edited", "item.undone"]
+    problem(await office.decide(edited, "approve", office.ben), 409, "stale_revision")
+    for client in (office.ana, office.ben)[:approvals]:
+        await office.decided(back, "approve", client=client)
+    asked = item["actions"][0]
+    told = (await office.values(item["source"]["thread_id"]))["answer"]
+    assert told == {"type": "accept", "args": {"action": asked["name"], "args": asked["args"]}}
+    await office.verified()
+
+
+async def test_an_undo_leaves_what_someone_else_has_changed(office: Office) -> None:
+    await office.policy(SEPARATE)
+    item = await office.asked("hitl", {"text": "x"})
+    edit = [{"key": "0", "verb": "edit", "args": {"to": "b", "body": "c"}}]
+    edited = await office.decided(item, actions=edit)
+    await office.decided(edited, "approve", client=office.ben, grace_seconds=60)
+    back = (await office.ben.delete(f"/api/inbox/items/{item['id']}/decision")).json()
+    assert (back["status"], back["revision"], back["actions"]) == ("PENDING", 2, edited["actions"])
+
+
 async def test_an_asker_cannot_make_its_question_wait_longer_than_the_policy(office: Office) -> None:
     await office.policy({"default": {"name": "soon", "then": "ask", "deadline": "1h"}})
     item = await office.request(expires_at="2099-01-01T00:00:00Z")
@@ -180,3 +218,102 @@ async def test_an_edit_into_what_this_agent_may_never_do_is_refused(office: Offi
     assert fault["path"] == "actions[0].args"
     now = await office.get(item["id"])
     assert (now["status"], now["revision"]) == ("PENDING", 1)
+
+
+ADMINS = {"name": "admins", "then": "ask", "by": {"roles": ["admin"]}, "mask": ["body"]}
+
+
+@pytest.mark.promise("P10")
+async def test_whom_the_rule_does_not_name_neither_sees_the_secrets_nor_ends_it(office: Office) -> None:
+    await office.policy({"rules": [{**ADMINS, "tool": "send_email"}]})
+    item = await office.asked("batched", script(email("hunter2")))
+    assert {"reveal", "cancel"}.isdisjoint(item["can"])
+    for what in ("reveal", "cancellation"):
+        refused = await office.post(item, what)
+        assert problem(refused, 403, "not_allowed")["missing"] == ["admins"]
+        assert "hunter2" not in refused.text
+    now = await office.get(item["id"])
+    assert now["status"] == "PENDING"
+    assert "item.revealed" not in await office.kinds(item["id"])
+    assert "item.attempt_refused" in await office.kinds(item["id"])
+    admin = await office.house.admin()
+    assert {"reveal", "cancel"} <= set((await office.get(item["id"], admin))["can"])
+    assert "hunter2" in (await office.post(item, "reveal", admin)).text
+    assert (await office.post(item, "cancellation", office.agent)).json()["status"] == "CANCELLED", "it has asked"
+
+
+@pytest.mark.promise("P10")
+async def test_a_dry_run_tells_nothing_of_what_the_projects_handlers_hide(build: Builder) -> None:
+    office = await staff(await build(config=GRAPHS.parents[1] / "graphs_auth" / "langgraph.json"))
+    users = ("owner:ada", "own reviewer")
+    ada, otto = (office.house.client(headers={"authorization": f"Bearer {who}"}) for who in users)
+    thread = await office.run("whoami", {"ask": True}, client=ada)
+    [item] = await office.items(f"is:pending thread:{thread}")
+    for revision in (1, 7):
+        chosen = [{"id": item["id"], "revision": revision, "hash": item["hash"]}]
+        body = {"items": chosen, "verb": "approve", "dry_run": True}
+        [tried] = (await otto.post("/api/inbox/bulk", json=body)).json()["results"]
+        assert (tried["ok"], tried["error"]["code"]) == (False, "not_found")
+
+
+async def test_a_dry_run_tells_who_may_not_decide_no_more_than_that(office: Office) -> None:
+    await office.policy({"rules": [ADMINS]})
+    item = await office.request()
+    for seen in ({"revision": 1, "hash": item["hash"]}, {"revision": 7, "hash": "x"}):
+        for client in (office.ana, office.agent):
+            body = {"items": [{"id": item["id"], **seen}], "verb": "approve", "dry_run": True}
+            [tried] = (await client.post("/api/inbox/bulk", json=body)).json()["results"]
+            assert (tried["ok"], tried["error"]["code"]) == (False, "not_allowed")
+
+
+def hitl(count: int) -> dict[str, Any]:
+    """One question about many calls, each of which says what it is about."""
+    calls = [{"name": "pay", "args": {"pin": f"pin-{n}"}, "description": f"pin-{count - 1 - n}"} for n in range(count)]
+    allowed = [{"action_name": "pay", "allowed_decisions": ["approve", "reject"]}]
+    return {"questions": [{"action_requests": calls, "review_configs": allowed}]}
+
+
+@pytest.mark.promise("P12")
+async def test_a_question_about_many_things_is_read_once_and_not_for_each(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await office.policy({"default": {"name": "all", "then": "ask", "mask": ["pin"]}})
+    item = await office.asked("asking", hitl(60))
+    assert all(one["description"] == "••••••" for one in item["actions"]), "also what another one says of it"
+    read: list[object] = []
+
+    def counted(interrupt: Any) -> Any:
+        read.append(interrupt)
+        return recognise(interrupt)
+
+    monkeypatch.setattr(asking, "recognise", counted)
+    await office.get(item["id"])
+    assert len(read) <= 3
+    read.clear()
+    assert len((await office.ana.get(f"/api/inbox/items/{item['id']}/revisions")).json()) == 1
+    assert len(read) <= 3
+    read.clear()
+    await office.decided(item, "approve", grace_seconds=60)
+    assert len(read) < 20
+
+
+@pytest.mark.promise("P7")
+async def test_what_asks_about_too_many_things_is_withdrawn_and_nothing_else(office: Office) -> None:
+    """No rule has looked at them, so nobody answers, and nothing that a rule would mask is shown."""
+    secret = {"name": "pay", "then": "never", "tool": "pay", "mask": ["pin"]}
+    await office.policy({"rules": [secret], "default": "advise"})
+    item = await office.asked("asking", hitl(MOST_ACTIONS))
+    assert (item["dialect"], len(item["actions"])) == ("hitl_request", MOST_ACTIONS)
+    item = await office.asked("asking", hitl(MOST_ACTIONS + 1))
+    assert (item["dialect"], item["gated"], item["asked"]) == ("raw", True, None)
+    assert "more than 500" in item["problems"][0]["message"]
+    assert "pin-" not in str(item)
+    assert [one["allowed"] for one in item["actions"]] == [[]]
+    thread = item["source"]["thread_id"]
+    answer = {"decisions": [{"type": "approve"}] * (MOST_ACTIONS + 1)}
+    problem(await office.decide(item, "respond", message="yes"), 422, "invalid_decision")
+    for client in (office.agent, office.ana):
+        assert (await office.answer(thread, "asking", answer, client)).status_code in (403, 422)
+    assert (await office.get(item["id"]))["status"] == "PENDING"
+    assert (await office.post(item, "cancellation")).json()["status"] == "CANCELLED"
+    await office.rests(thread)

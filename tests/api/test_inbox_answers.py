@@ -10,6 +10,8 @@ import pytest
 
 from assent.domain.access import Kind
 from assent.settings import Mode
+from assent.store import items
+from assent.store.transaction import Tx
 from tests.api.house import Builder
 from tests.api.reviewing import Item, Office, email, open_office, problem, script, until
 
@@ -481,4 +483,152 @@ async def test_looking_changes_nothing(office: Office) -> None:
         assert (await office.agent.get(path)).status_code == 200
     assert (await office.agent.post("/threads/search", json={"status": "interrupted"})).status_code == 200
     assert await office.kinds(item["id"]) == before
+    await undisturbed(office, item)
+
+
+# An edit is judged like what is asked
+
+
+WATCHED = {
+    "default": "advise",
+    "rules": [
+        {"name": "evil", "when": "has(args.to) && args.to == 'evil'", "then": "never"},
+        {"name": "locked", "when": "has(args.to) && args.to == 'locked'", "then": "ask", "verbs": ["reject"]},
+        {"name": "big", "when": "has(args.to) && args.to == 'big'", "then": "ask", "approvals": 2},
+        {"name": "one", "when": "has(args.to) && args.to == 'one'", "then": "ask"},
+    ],
+}
+
+
+def edit_to(graph: str, to: str, log: Path) -> dict[str, Any]:
+    """The stock client's way to answer with other arguments."""
+    args = {"to": to, "body": "x", "log": str(log)}
+    said = {"type": "edit", "edited_action": {"name": "send_email", "args": args}}
+    return {"decisions": [said]} if graph == "batched" else said
+
+
+@pytest.mark.promise("P1")
+@pytest.mark.promise("P6")
+@pytest.mark.parametrize("graph", ["batched", "per_call"])
+@pytest.mark.parametrize(
+    ("to", "who", "status"),
+    [
+        ("evil", "agent", 422),
+        ("evil", "ana", 422),
+        ("locked", "agent", 422),
+        ("locked", "ana", 422),
+        ("big", "agent", 403),
+        ("big", "ana", 409),
+        ("one", "agent", 403),
+    ],
+)
+async def test_an_edit_does_not_lead_past_the_policy(
+    office: Office, tmp_path: Path, graph: str, to: str, who: str, status: int
+) -> None:
+    await office.policy(WATCHED)
+    log = tmp_path / "sent"
+    item = await office.asked(graph, script(email("x", log)))
+    assert item["gated"] is False
+    client: httpx.AsyncClient = getattr(office, who)
+    told = await office.answer(item["source"]["thread_id"], graph, edit_to(graph, to, log), client)
+    assert told.status_code == status, told.text
+    if status == 422:
+        assert [one["path"] for one in told.json()["errors"]] == ["actions[0].args"]
+    await undisturbed(office, item)
+    assert not log.exists()
+    await office.verified()
+
+
+@pytest.mark.parametrize(("to", "who", "grants"), [("fine", "agent", 0), ("fine", "ana", 1), ("one", "ana", 1)])
+async def test_an_edit_that_the_policy_lets_them_make_runs(
+    office: Office, tmp_path: Path, to: str, who: str, grants: int
+) -> None:
+    await office.policy(WATCHED)
+    log = tmp_path / "sent"
+    item = await office.asked("batched", script(email("x", log)))
+    client: httpx.AsyncClient = getattr(office, who)
+    told = await office.answer(item["source"]["thread_id"], "batched", edit_to("batched", to, log), client)
+    assert told.status_code == 200, told.text
+    assert log.read_text() == f"{to}: x\n"
+    done = await office.get(item["id"])
+    assert (done["status"], done["resolution"], done["revision"]) == ("APPROVED", "edited", 2)
+    assert len(done["grants"]) == grants, "an agent's word grants nothing"
+
+
+@pytest.mark.promise("P1")
+@pytest.mark.parametrize("to", ["evil", "locked"])
+async def test_an_edit_of_what_is_gated_is_judged_on_both_surfaces(office: Office, tmp_path: Path, to: str) -> None:
+    await office.policy({**WATCHED, "default": "ask"})
+    log = tmp_path / "sent"
+    item = await office.asked("batched", script(email("x", log)))
+    resume = edit_to("batched", to, log)
+    told = refused(
+        await office.answer(item["source"]["thread_id"], "batched", resume, office.ana), 422, "invalid_answer"
+    )
+    assert [one["path"] for one in told["errors"]] == ["actions[0].args"]
+    args = {"to": to, "body": "x", "log": str(log)}
+    said = await office.decide(item, actions=[{"key": "0", "verb": "edit", "args": args}])
+    assert [one["path"] for one in problem(said, 422, "invalid_decision")["errors"]] == ["actions[0].args"]
+    await undisturbed(office, item)
+    assert not log.exists()
+
+
+# Too late
+
+
+@pytest.mark.promise("P3")
+@pytest.mark.promise("P4")
+@pytest.mark.parametrize("default", ["ask", "advise"])
+@pytest.mark.parametrize("said", ["approve", "edit", "reject"])
+async def test_a_revision_that_was_asked_for_is_not_overridden(
+    office: Office, tmp_path: Path, default: str, said: str
+) -> None:
+    await office.policy({"default": default})
+    log = tmp_path / "sent"
+    item = await office.asked("batched", script(email("x", log)))
+    asked = await office.ask_revision(item, grace_seconds=60)
+    assert asked.status_code == 200, asked.text
+    resume = edit_to("batched", "b", log) if said == "edit" else {"decisions": [{"type": said}]}
+    thread = item["source"]["thread_id"]
+    for client in (office.ben, office.agent):
+        told = refused(await office.answer(thread, "batched", resume, client), 409, "already_decided")
+        assert told["decision"]["kind"] == "revision_request"
+    now = await office.get(item["id"])
+    assert (now["status"], now["revision"], len(now["decisions"])) == ("REVISION_REQUESTED", 1, 1)
+    assert (await office.ana.delete(f"/api/inbox/items/{item['id']}/decision")).status_code == 200
+    assert (await office.answer(thread, "batched", APPROVE, office.ben)).status_code == 200
+    assert log.read_text() == "a@b.c: x\n"
+
+
+async def let_expire(office: Office, item: Item) -> None:
+    """Its time is over, and nobody has come by to close it yet."""
+
+    def write(tx: Tx) -> None:
+        found = items.get(tx, item["id"])
+        assert found is not None
+        items.change(tx, found, expires_at=tx.now())
+
+    await office.house.services.store.write("default", write)
+
+
+@pytest.mark.promise("P8")
+@pytest.mark.parametrize("default", ["ask", "advise"])
+async def test_what_has_expired_is_not_answered_any_more(office: Office, tmp_path: Path, default: str) -> None:
+    await office.policy({"default": default})
+    log = tmp_path / "sent"
+    item = await office.asked("batched", script(email("x", log)))
+    await let_expire(office, item)
+    told = await office.answer(item["source"]["thread_id"], "batched", APPROVE, office.ana)
+    refused(told, 409, "invalid_transition")
+    await undisturbed(office, item)
+    assert not log.exists()
+
+
+@pytest.mark.promise("P8")
+async def test_nobody_goes_past_a_breakpoint_that_has_expired(office: Office) -> None:
+    item = await office.asked("breakpoint", {"text": "x"})
+    await let_expire(office, item)
+    body = {"assistant_id": "breakpoint", "input": None}
+    past = await office.ana.post(f"/threads/{item['source']['thread_id']}/runs/wait", json=body)
+    refused(past, 409, "invalid_transition")
     await undisturbed(office, item)

@@ -1,9 +1,11 @@
 """Faults that a review of the inbox has found."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.api.house import Builder
-from tests.api.reviewing import Office, open_office, problem
+from tests.api.reviewing import Office, email, open_office, problem, script
 
 
 @pytest.fixture
@@ -28,5 +30,39 @@ async def test_a_schema_that_cannot_be_enforced_is_refused(office: Office, schem
 
 
 async def test_a_policy_that_is_nested_too_deep_is_refused(office: Office) -> None:
-    sent = await office.ana.post("/api/policies/test", json={"policy": "a=" + "[" * 5000})
+    admin = await office.house.admin()
+    sent = await admin.post("/api/policies/test", json={"policy": "a=" + "[" * 5000})
     problem(sent, 422, "invalid_policy")
+
+
+@pytest.mark.promise("P6")
+async def test_everyone_who_has_edited_leaves_it_to_others(office: Office, tmp_path: Path) -> None:
+    """Under separate duties somebody else's edit, of another action, does not make one's own a stranger's."""
+    await office.policy({"default": {"name": "default", "then": "ask", "separate_duties": True}})
+    log = tmp_path / "sent"
+    item = await office.asked("batched", script(email("x", log), email("y", log)))
+    for key, client in (("0", office.ana), ("1", office.ben)):
+        args = {"to": f"to {key}", "body": "z", "log": str(log)}
+        rest = {"key": "1" if key == "0" else "0", "verb": "approve"}
+        changed = [{"key": key, "verb": "edit", "args": args}, rest]
+        item = await office.decided(item, client=client, actions=changed)
+    assert (item["status"], item["revision"]) == ("PENDING", 3)
+    for client in (office.ana, office.ben):
+        problem(await office.decide(item, "approve", client), 403, "self_approval")
+    assert not log.exists()
+    cleo = office.house.client(await office.house.person("cleo"))
+    await office.decided(item, "approve", client=cleo)
+    await office.rests(item["source"]["thread_id"], status="idle")
+    assert sorted(log.read_text().splitlines()) == ["to 0: z", "to 1: z"]
+
+
+@pytest.mark.promise("P6")
+async def test_who_has_edited_decides_again_once_the_agent_asks_anew(office: Office) -> None:
+    await office.policy({"default": {"name": "default", "then": "ask", "separate_duties": True}})
+    item = await office.request()
+    item = await office.decided(item, actions=[{"key": "0", "verb": "edit", "args": {"limit": 6}}])
+    problem(await office.decide(item, "approve"), 403, "self_approval")
+    assert (await office.ask_revision(item, client=office.ben)).status_code == 200
+    again = await office.post(item, "resubmission", office.agent, payload={"limit": 7})
+    assert again.status_code == 200, again.text
+    assert (await office.decided(again.json(), "approve"))["status"] == "APPROVED"

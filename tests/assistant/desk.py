@@ -119,6 +119,10 @@ class Desk:
         [pause] = self.result["__interrupt__"]
         return await self._ran(Command(resume={pause.id: value}))
 
+    async def run_again(self) -> Any:
+        """Without input: from the last checkpoint."""
+        return await self._ran(None)
+
     @property
     def model(self) -> Scripted:
         assert isinstance(self.nodes.executor, Scripted)

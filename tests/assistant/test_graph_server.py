@@ -10,10 +10,13 @@ import anyio
 import httpx
 import pytest
 
+from assent.assistant.calendar.server import create_server, http_app
 from assent.domain.access import operator
 from assent.settings import DEMO_PROJECT, Mode
 from tests.api.conftest import build, empty_database
 from tests.api.house import LOOPBACK, Builder
+from tests.assistant.calendars import served
+from tests.assistant.events import events_in
 
 __all__ = ["build", "empty_database"]
 
@@ -140,6 +143,62 @@ async def test_what_only_a_policy_asks_about_is_linked_and_goes_on_once_it_is_de
     office.thread = item["source"]["thread_id"]
     thread = await office.settled()
     assert "Nothing is in the calendar tomorrow" in str(thread["values"]["messages"][-1]["content"])
+
+
+@pytest.mark.promise("P4")
+async def test_an_answer_that_met_a_dead_server_is_given_once_more(
+    build: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "calendar.db"
+    house = await build(Mode.SERVE, config=DEMO_PROJECT, assistant="assistant")
+    ana = house.client(await house.person("ana"))
+    with served(http_app(create_server(file))) as url:
+        monkeypatch.setenv("ASSISTANT_MCP_URL", f"{url}/mcp")
+        request = {"thread_id": "t", "user_request": "create a meeting called Standup tomorrow at 9am"}
+        asked = (await ana.post("/run", json=request, timeout=60)).json()["pending_action"]
+    [call] = asked["tool_calls"]
+    answer = {"thread_id": "t", "approvals": [{"call_id": call["call_id"], "approved": True}]}
+    failed = await ana.post("/resume", json=answer, timeout=60)
+    assert (failed.status_code, failed.json()["code"]) == (502, "assistant_failed")
+    other = {"thread_id": "t", "approvals": [{"call_id": call["call_id"], "approved": False, "feedback": "no"}]}
+    assert (await ana.post("/resume", json=other)).status_code == 409
+    assert (await ana.post("/resume", json=answer, timeout=60)).status_code == 502
+    with served(http_app(create_server(file))) as url:
+        monkeypatch.setenv("ASSISTANT_MCP_URL", f"{url}/mcp")
+        again = await ana.post("/resume", json=answer, timeout=60)
+        assert (again.status_code, again.json()["status"]) == (200, "success")
+        assert (await ana.post("/resume", json=answer, timeout=60)).status_code == 409
+    assert events_in(file) == [("Standup", "09:00")]
+
+
+async def test_changed_arguments_are_checked_before_they_are_approved(office: Office) -> None:
+    item = await office.say("create a meeting called Standup tomorrow at 9am")
+    args = {**item["actions"][0]["args"], "duration_minutes": "long"}
+    refused = await office.decide(item, verb="edit", args=args)
+    assert (refused.status_code, refused.json()["errors"][0]["path"]) == (422, "actions[0].args.duration_minutes")
+    assert (await office.item())["status"] == "PENDING"
+
+
+async def test_a_change_says_which_event_it_is_about(
+    build: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSISTANT_CALENDAR", str(tmp_path / "calendar.db"))
+    house = await build(Mode.SERVE, config=DEMO_PROJECT, assistant="assistant")
+    ana = house.client(await house.person("ana"))
+    request = {"thread_id": "t", "user_request": "create a meeting called Standup tomorrow at 9am"}
+    [call] = (await ana.post("/run", json=request, timeout=60)).json()["pending_action"]["tool_calls"]
+    assert "description" not in call
+    answer = {"thread_id": "t", "approvals": [{"call_id": call["call_id"], "approved": True}]}
+    assert (await ana.post("/resume", json=answer, timeout=60)).status_code == 200
+    request = {"thread_id": "u", "user_request": "move the standup to 10am"}
+    [call] = (await ana.post("/run", json=request, timeout=60)).json()["pending_action"]["tool_calls"]
+    assert call["description"].startswith("“Standup”, now at 20")
+    edited = [{"call_id": call["call_id"], "approved": True, "arguments": {**call["arguments"], "start": 5}}]
+    refused = await ana.post("/resume", json={"thread_id": "u", "approvals": edited}, timeout=60)
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["path"] == "approvals[0].arguments.start"
+    [item] = (await ana.get("/api/inbox/items", params={"filter": "is:pending"})).json()["items"]
+    assert item["status"] == "PENDING"
 
 
 async def test_a_server_that_cannot_be_reached_is_told_at_once_and_the_thread_goes_on(

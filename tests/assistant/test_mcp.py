@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from fastmcp import FastMCP
 from assent import LocalInbox
 from assent.assistant.calendar.server import create_server, http_app
 from assent.assistant.graph import create_client
-from assent.assistant.mcp import Asked, McpClient, McpFailed, server_at
+from assent.assistant.mcp import Asked, McpClient, server_at
+from assent.assistant.mcp_faults import McpFailed, McpLost, unreachable
 from assent.domain.questions import Verb, Verdict
 from assent.errors import ConfigError
 from assent.settings import read_assistant_settings
@@ -212,6 +214,56 @@ class TestConnections:
         async with asyncio.timeout(20):
             with pytest.raises(McpFailed, match=r"the MCP server http://127\.0\.0\.1:9/mcp cannot be reached"):
                 await there.say("hello")
+
+    async def test_its_address_is_told_without_secrets(self, caplog: pytest.LogCaptureFixture) -> None:
+        environment = {"ASSISTANT_MCP_URL": "http://ana:s3cret@127.0.0.1:9/t0ken/mcp?key=hidden"}
+        client = create_client(read_assistant_settings(environment))
+        with pytest.raises(McpFailed, match=r"the MCP server http://127\.0\.0\.1:9 cannot be reached") as caught:
+            await client.tools()
+        told = "".join(traceback.format_exception(caught.value)) + caplog.text
+        assert "the MCP server http://127.0.0.1:9 failed" in told
+        assert not [word for word in ("s3cret", "t0ken", "hidden") if word in told]
+
+    @eras
+    async def test_a_server_that_dies_in_the_middle_of_a_call_is_lost(self, era: str) -> None:
+        server = FastMCP("deadly")
+
+        @server.tool
+        async def die() -> str:
+            await asyncio.sleep(60)
+            return "never"
+
+        with served(server.http_app(path="/mcp")) as address:
+            client = McpClient(server_at(f"{address}/mcp", {}), name="deadly", mode=era)
+            await client.connect()
+            calling = asyncio.ensure_future(client.call("die", {}, {}))
+            await asyncio.sleep(0.5)
+        with pytest.raises(McpLost):
+            async with asyncio.timeout(20):
+                await calling
+        if era == ERAS[0]:  # the later one connects without a word, and does not tell one from the other
+            with pytest.raises(McpFailed) as refused:
+                await client.call("die", {}, {})
+            assert not isinstance(refused.value, McpLost)
+
+    @pytest.mark.parametrize(
+        "error", [httpx.ConnectError("refused"), ExceptionGroup("all", [httpx.ConnectError("no")])]
+    )
+    def test_what_was_refused_was_never_sent(self, error: Exception) -> None:
+        assert type(unreachable("it", error, sent=True)) is McpFailed
+        assert type(unreachable("it", httpx.ReadTimeout("late"), sent=True)) is McpLost
+
+    async def test_a_command_gets_its_environment(self, folder: Path) -> None:
+        script = folder / "server.py"
+        script.write_text(
+            "import os\nfrom fastmcp import FastMCP\nserver = FastMCP('s')\n"
+            "@server.tool\ndef token() -> str:\n    return os.environ.get('TOKEN', 'none')\n"
+            "server.run(show_banner=False)\n"
+        )
+        environment = {"ASSISTANT_MCP_COMMAND": f"{sys.executable} {script}", "ASSISTANT_MCP_ENV": '{"TOKEN": "abc"}'}
+        client = create_client(read_assistant_settings(environment))
+        assert (await client.call("token", {}, {})).text == "abc"
+        await client.close()
 
     @eras
     async def test_an_approval_outlives_a_server_that_is_down(self, inbox: LocalInbox, folder: Path, era: str) -> None:

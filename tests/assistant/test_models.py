@@ -103,6 +103,19 @@ class TestNames:
             create_model(name, AssistantSettings())
         assert said.value.hint == f"pip install langchain-{name.partition(':')[0]}"
 
+    @pytest.mark.parametrize("name", ["openai:x", "anthropic:x", "google_genai:x", "mistralai:x", "gpt-5"])
+    def test_none_is_waited_for_long(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        given: dict[str, Any] = {}
+        monkeypatch.setattr("langchain.chat_models.init_chat_model", lambda name, **options: given.update(options))
+        create_model(name, AssistantSettings())
+        assert (given["timeout"], given["max_retries"]) == (60, 1)
+
+    def test_a_model_on_this_machine_neither(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        given: dict[str, Any] = {}
+        monkeypatch.setattr("langchain.chat_models.init_chat_model", lambda name, **options: given.update(options))
+        create_model("ollama:x", AssistantSettings())
+        assert given == {"client_kwargs": {"timeout": 60}}
+
     def test_a_name_that_means_nothing(self) -> None:
         with pytest.raises(ConfigError, match="is not a model"):
             create_model("whatever", AssistantSettings())
@@ -200,6 +213,16 @@ class TestTraces:
                 with tracing.traced(settings, "thread") as callbacks:
                     assert callbacks == []
         assert ["pip install langfuse" in one for one in caplog.messages] == [True, False]
+
+    def test_the_end_waits_for_all_hosts_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Slow:
+            def shutdown(self) -> None:
+                time.sleep(10)
+
+        monkeypatch.setattr(tracing, "_providers", {str(number): Slow() for number in range(3)})
+        began = time.monotonic()
+        tracing.stop()
+        assert time.monotonic() - began < 4
 
     def test_all_runs_of_a_thread_are_one_trace(self) -> None:
         assert tracing.trace_id("a") == tracing.trace_id("a") != tracing.trace_id("b")

@@ -15,6 +15,8 @@ from assent import LocalInbox
 from assent.assistant import messages as conversation
 from assent.assistant import state
 from assent.assistant.graph import assemble
+from assent.assistant.mcp import McpClient
+from assent.assistant.mcp_faults import McpFailed, McpLost
 from assent.assistant.models import ModelFailed
 from assent.assistant.nodes import Nodes
 from assent.assistant.planner.model import OfflinePlanner
@@ -22,12 +24,16 @@ from assent.assistant.tools import Catalogue, Rules, Tool
 from assent.domain.questions import Verb, Verdict
 from assent.gate.graphs import is_gated
 from tests.assistant.conftest import Opener
-from tests.assistant.desk import Aviary, client_of, every_call_is_answered_once, nodes_of, told
+from tests.assistant.desk import CONFIG, Aviary, client_of, every_call_is_answered_once, nodes_of, told
 from tests.assistant.models import Scripted, ask, call, calls
 
 APPROVE, SECOND = Verdict("0", Verb.APPROVE), Verdict("1", Verb.APPROVE)
 NO = Verdict("0", Verb.REJECT, message="not today")
 SECOND_NO = Verdict("1", Verb.REJECT, message="not this one")
+
+_BIRD: Any = {"bird": {"type": "string"}}
+FEED: Any = {"type": "object", "additionalProperties": False, "properties": _BIRD, "required": ["bird"]}
+RING: Any = {**FEED, "properties": {**_BIRD, "colour": {"default": "red", "type": "string"}}}
 
 
 def texts(messages: Any) -> list[str]:
@@ -97,10 +103,11 @@ class TestTheGraph:
         self, aviary: Aviary, inbox: LocalInbox, made: Any, after_executor: str, after_clarification: str | None
     ) -> None:
         nodes = nodes_of(aviary.server, inbox)
-        given: Any = {"messages": [HumanMessage("hi"), AIMessage("", tool_calls=made)], "allowed_types": ["birds"]}
-        assert await nodes.after_executor(given) == after_executor
+        asking = {one["id"]: {"schema": None, "about": None} for one in made if one["name"] == "ring"}
+        given: Any = {"messages": [HumanMessage("hi"), AIMessage("", tool_calls=made)], "asking": asking}
+        assert nodes.after_executor(given) == after_executor
         if after_clarification:
-            assert await nodes.after_clarification(given) == after_clarification
+            assert nodes.after_clarification(given) == after_clarification
 
 
 class TestRouting:
@@ -132,6 +139,78 @@ class TestRouting:
         assert there.model.bound == [["request_clarification"]]
 
 
+class TestADeadServer:
+    """What was decided while the server was away is done once it is back."""
+
+    @pytest.mark.parametrize("verdict", [Verdict("0", Verb.APPROVE), NO])
+    async def test_no_answer_is_lost(
+        self, desk: Opener, aviary: Aviary, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        there = desk(calls(call("feed", "f", bird="tit")))
+        await there.say("go")
+        with monkeypatch.context() as patch:
+            patch.setattr(McpClient, "tools", _away)
+            with pytest.raises(McpFailed):
+                await there.answer(verdict)
+        snapshot = await there.graph.aget_state(CONFIG)
+        assert snapshot.next == (("task_executor",) if verdict is NO else ("use_tools",))
+        assert await there.run_again() is None
+        assert aviary.done == ([] if verdict is NO else [("feed", "tit")])
+
+    async def test_nor_is_one_to_a_question(
+        self, desk: Opener, aviary: Aviary, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        there = desk(calls(ask("Which?"), call("feed", "f", bird="tit")))
+        await there.say("go")
+        with monkeypatch.context() as patch:
+            patch.setattr(McpClient, "tools", _away)
+            asked = await there.respond("that one")
+        assert [one["arguments"] for one in asked["tool_calls"]] == [{"bird": "tit"}]
+        await there.approve()
+        assert aviary.done == [("feed", "tit")]
+
+    @pytest.mark.promise("P2")
+    async def test_a_call_that_was_lost_on_the_way_is_in_doubt(
+        self, desk: Opener, aviary: Aviary, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        there = desk(calls(call("feed", "f", bird="tit")))
+        await there.say("go")
+        monkeypatch.setattr(McpClient, "call", _lost_on_the_way)
+        with pytest.raises(McpLost):
+            await there.approve()
+        [grant] = there.grants()
+        assert grant.status == "started"
+        asked = await there.run_again()
+        assert "doubt" in str(asked)
+        there.settle("done")
+        await there.go_on()
+        assert "A person has confirmed that this call was carried out" in texts(there.messages)[-1]
+        assert aviary.done == []
+
+    async def test_the_control_was_never_sent_and_has_failed(
+        self, desk: Opener, aviary: Aviary, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        there = desk(calls(call("feed", "f", bird="tit")))
+        await there.say("go")
+        monkeypatch.setattr(McpClient, "call", _away_at_the_call)
+        with pytest.raises(McpFailed):
+            await there.approve()
+        [grant] = there.grants()
+        assert grant.status == "failed"
+
+
+async def _lost_on_the_way(client: McpClient, *call: Any) -> Any:
+    raise McpLost("it is gone")
+
+
+async def _away_at_the_call(client: McpClient, *call: Any) -> Any:
+    raise McpFailed("it is away")
+
+
+async def _away(client: McpClient) -> Any:
+    raise McpFailed("it is away")
+
+
 class TestConfirmation:
     @pytest.mark.promise("ASST-26", "ASST-30")
     async def test_all_approved(self, desk: Opener, aviary: Aviary) -> None:
@@ -140,8 +219,8 @@ class TestConfirmation:
         assert asked == {
             "kind": "confirmation",
             "tool_calls": [
-                {"call_id": "f", "tool_name": "feed", "arguments": {"bird": "tit"}},
-                {"call_id": "r", "tool_name": "ring", "arguments": {"bird": "jay"}},
+                {"call_id": "f", "tool_name": "feed", "arguments": {"bird": "tit"}, "args_schema": FEED},
+                {"call_id": "r", "tool_name": "ring", "arguments": {"bird": "jay"}, "args_schema": RING},
             ],
             "gate": "assent",
         }
@@ -176,7 +255,8 @@ class TestConfirmation:
         there = desk(calls(call("feed", "a", bird="tit")), calls(call("feed", "b", bird="jay")))
         await there.say("go")
         asked = await there.answer(NO)
-        assert asked["tool_calls"] == [{"call_id": "b", "tool_name": "feed", "arguments": {"bird": "jay"}}]
+        [again] = asked["tool_calls"]
+        assert (again["call_id"], again["tool_name"], again["arguments"]) == ("b", "feed", {"bird": "jay"})
         assert aviary.done == []
         assert "not today" in str(there.model.heard[-1][-1].content)
         await there.approve()

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 
 from tests.assistant.planner_talk import BERLIN, NOW, Talk, at, event, names, question
 
@@ -56,6 +57,13 @@ CREATED = [
     ("add a run at quarter to seven pm tomorrow", NOW, [made(f"{TOMORROW}18:45:00+01:00", "Run")]),
     ("add a run tomorrow at seven thirty am", NOW, [made(f"{TOMORROW}07:30:00+01:00", "Run")]),
     ("add a run tomorrow at 7 o'clock in the evening", NOW, [made(f"{TOMORROW}19:00:00+01:00", "Run")]),
+    *(
+        (f"schedule Yoga tomorrow at {said}", NOW, [made(f"{TOMORROW}{clock}:00+01:00", "Yoga")])
+        for said, clock in (
+            *(("quarter past 5pm", "17:15"), ("a quarter past 5pm", "17:15"), ("half past 3pm", "15:30")),
+            *(("twenty past 3pm", "15:20"), ("quarter to 5pm", "16:45"), ("five to 5pm", "16:55")),
+        )
+    ),
     # days
     ("create Sync next Tuesday at 10am", NOW, [made("2026-11-24T10:00:00+01:00", "Sync")]),
     ("create Sync next Tuesday at 10am", SUNDAY, [made("2026-11-24T10:00:00+01:00", "Sync")]),
@@ -160,6 +168,13 @@ CREATED = [
     ("create an event: Planning, Friday 9am", NOW, [made(f"{FRIDAY}09:00:00+01:00", "Planning")]),
     ("remind me on Friday at 9am to call mum", NOW, [made(f"{FRIDAY}09:00:00+01:00", "Call mum")]),
     ("schedule New Year's brunch on Jan 1st at 11am", NOW, [made("2027-01-01T11:00:00+01:00", "New Year's brunch")]),
+    ("create an event called Later tomorrow at 9am", NOW, [made(f"{TOMORROW}09:00:00+01:00", "Later")]),
+    ("create an event called A & B tomorrow at 9am", NOW, [made(f"{TOMORROW}09:00:00+01:00", "A & B")]),
+    ("create an event called Weekly sync tomorrow at 9am", NOW, [made(f"{TOMORROW}09:00:00+01:00", "Weekly sync")]),
+    ("create an event called Not now tomorrow at 9am", NOW, [made(f"{TOMORROW}09:00:00+01:00", "Not now")]),
+    ("schedule lunch with Eve tomorrow at noon", NOW, [made(f"{TOMORROW}12:00:00+01:00", "Lunch with Eve")]),
+    ("schedule lunch with April tomorrow at noon", NOW, [made(f"{TOMORROW}12:00:00+01:00", "Lunch with April")]),
+    ('schedule "Late December" tomorrow at noon', NOW, [made(f"{TOMORROW}12:00:00+01:00", "Late December")]),
     # several
     (
         "create 2 events: Team Meeting at 10am and Lunch with Bob at 12pm",
@@ -299,6 +314,38 @@ ASKED = [
             *("week 48", "in december", "on the first"),
         )
     ),
+    # words that change what a day means, and so are not left to be a part of the name
+    *(
+        (f"schedule Dentist {day}", "Which day do you mean")
+        for day in (
+            *(
+                "on the second Tuesday of December at 9am",
+                "the last Friday of November at 9am",
+                "any day but Friday at 9am",
+            ),
+            *("in late December at 9pm", "early December at 9pm", "in mid-December at 9pm", "end of December at 9pm"),
+            *("at the beginning of December at 9pm", "tomorrow, not at 3pm", "any day except Friday at 3pm"),
+            *("the Friday after Thanksgiving at 3pm", "Thursday before Christmas at 3pm", "Tuesday after next at 3pm"),
+            *("a week on Friday at 3pm", "tomorrow week at 3pm", "Friday fortnight at 3pm", "within 3 days at 3pm"),
+            *("in the next 3 days at 3pm", "in the week of 23 November at 3pm", "the eve of 20 November at 3pm"),
+            *("in Q1 at 3pm", "tomorrow at half 5pm", "tomorrow at 3pm at the latest"),
+            *(
+                "tomorrow at 3pm-ish",
+                "next Friday but one at 3pm",
+                "Friday or later at 3pm",
+                "tomorrow at half past noon",
+            ),
+        )
+    ),
+    ("schedule Dentist on Friday at 3pm weekly", "“weekly” repeats, and I can only make single events"),
+    ("schedule Dentist tomorrow two hours earlier than 3pm", "What time do you mean"),
+    ("schedule Dentist on 12 November at 3pm", "Thursday 12 November 15:00 has passed"),
+    ("schedule Dentist tomorrow at quarter past", "“Dentist”: At what time tomorrow?"),
+    ("create an event called Dentist in late December at 9am", "“Dentist”: I cannot read “in late December”"),
+    ("move the standup to the second Tuesday of December at 9am", "Which day do you mean"),
+    ("move the standup to 12 November", "has passed"),
+    ("move it to 4pm", "Which event do you mean by “it”"),
+    ("rename that to Sync", "Which event do you mean by “that”"),
     ("create an event called Dentist on Christmas Eve at 9am", "Which day do you mean"),
     ("schedule a talk on AI at noon", "Which day do you mean"),
     # misspelt, and so not guessed
@@ -393,6 +440,75 @@ def test_what_is_not_clear_is_asked_about(sentence: str, asked: str) -> None:
     message = Talk(events=[dict(one) for one in EVENTS]).say(sentence)
     assert names(message) == ["request_clarification"]
     assert asked in question(message)
+
+
+def _asked_then(request: str, answer: str, events: list[dict[str, Any]] | None = None) -> AIMessage:
+    talk = Talk(events=[dict(one) for one in (EVENTS if events is None else events)])
+    assert names(talk.say(request)) == ["request_clarification"]
+    return talk.answer(answer)
+
+
+@pytest.mark.parametrize(
+    ("hour", "answer", "at"),
+    [
+        ("1", "pm", "13:00"),
+        ("1", "am", "01:00"),
+        ("1", "PM.", "13:00"),
+        ("1", "p.m.", "13:00"),
+        ("12", "am", "00:00"),
+        ("12", "pm", "12:00"),
+        ("9:30", "in the morning", "09:30"),
+        ("3", "the afternoon please", "15:00"),
+    ],
+)
+def test_the_half_of_the_day_is_answer_enough(hour: str, answer: str, at: str) -> None:
+    made = _asked_then(f"schedule Yoga on Friday at {hour}", answer).tool_calls[0]["args"]
+    assert made == {"start": f"{FRIDAY}{at}:00+01:00", "name": "Yoga"}
+    moved = _asked_then(f"move the dentist to {hour}", answer).tool_calls[0]["args"]
+    assert moved["start"] == f"{FRIDAY}{at}:00+01:00"
+
+
+@pytest.mark.parametrize(
+    ("answer", "event_id"),
+    [
+        *(("1", "id-standup"), ("the first one", "id-standup"), ("second", "id-lunch-with-bob")),
+        *(
+            ("#3", "id-design-review"),
+            ("number 4, please", "id-dentist"),
+            ("the dentist", "id-dentist"),
+            ("2nd", "id-lunch-with-bob"),
+        ),
+    ],
+)
+def test_which_one_is_answered_by_its_number(answer: str, event_id: str) -> None:
+    talk = Talk(events=[dict(one) for one in EVENTS])
+    asked = question(talk.say("move the meeting to 10:15"))
+    assert "Which one do you mean: 1. Standup, tomorrow 9:00–9:30 / 2. Lunch with Bob" in asked
+    assert talk.answer(answer).tool_calls[0]["args"]["event_id"] == event_id
+
+
+def test_a_number_that_was_not_offered_is_asked_again() -> None:
+    assert "Which" in question(_asked_then("move the meeting to 10:15", "7"))
+
+
+def test_the_only_event_is_not_meant_by_words_that_say_nothing() -> None:
+    lunch = [event("Lunch with Bob", at(18, 12), 60)]
+    asked = question(Talk(events=[dict(one) for one in lunch]).say("move the meeting to 4pm"))
+    assert "Which one do you mean: 1. Lunch with Bob" in asked
+    assert _asked_then("move the meeting to 4pm", "yes", lunch).tool_calls[0]["args"]["event_id"] == "id-lunch-with-bob"
+
+
+def test_words_are_whole_words() -> None:
+    events = [event("Review with Ann", at(18, 12)), event("Visit", at(19, 12))]
+    for said in ("it", "vis", "view"):
+        asked = Talk(events=[dict(one) for one in events]).say(f"move the {said} to 4pm")
+        assert names(asked) == ["request_clarification"]
+
+
+def test_a_rejection_that_only_excludes_is_asked_about() -> None:
+    talk = Talk()
+    talk.say("schedule Yoga tomorrow at 9am")
+    assert "What should it be instead" in question(talk.approve("anything but 10am"))
 
 
 def test_a_misspelt_day_is_no_part_of_the_name() -> None:

@@ -158,6 +158,13 @@ def test_a_failure_is_told_and_the_talk_goes_on(chat: Terminal) -> None:
     assert "Done: nothing." in result.out
 
 
+def test_after_a_failure_the_same_answer_is_tried_again(chat: Terminal) -> None:
+    result = chat("confirm fail", "a", "a", "y", "n", "hello")
+    assert result.out.count("! the assistant could not answer") == 2
+    assert result.out.count("Your answer is kept. Try again? [y/n]") == 2
+    assert "Done: " in result.out
+
+
 def test_help(chat: Terminal) -> None:
     assert "leave; what is pending stays so" in chat("/help", "/what").out
 

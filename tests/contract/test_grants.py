@@ -222,3 +222,29 @@ async def test_a_worker_that_was_given_up_starts_nothing(store: AnyStore) -> Non
         await store.write(ACME, stale)
     assert [grant.status for grant in await kept(store, item)] == [GrantStatus.GRANTED]
     assert await store.read(ACME, threads.get, "t") is not None
+
+
+@pytest.mark.promise("P2")
+@pytest.mark.parametrize("moved", ["removed", "driven on"])
+@pytest.mark.parametrize("outcome", ["done", "abandon"])
+async def test_a_thread_that_is_gone_settles_nothing(store: AnyStore, moved: str, outcome: str) -> None:
+    """Nobody waits for the answer any more, so it cannot be run again; what is true can still be said."""
+    item = await approved(store)
+    grant = (await consume(store)).grant
+    assert grant is not None
+    asked = {"kind": IN_DOUBT, "item_id": item.id, "grant_id": grant.id}
+    await store.write(ACME, wait_for, "t", d=asked)
+    if moved == "removed":
+        await store.write(ACME, threads.remove, "t")
+    else:
+        await store.write(ACME, threads.drop_questions, "t", "reviewer:ana")
+    found = await store.read(ACME, items.get, item.id)
+    assert found is not None
+    assert (found.execution, found.doubt_id) == (Execution.IN_DOUBT, None)
+    like = await store.read(ACME, grants.doubted_like, "t", "pay", {"n": 1})
+    assert [(one.id, one.doubt_id) for one in like] == [(grant.id, None)]
+    with pytest.raises(Conflict, match="is over"):
+        await store.write(ACME, deciding.settle_doubt, ANA, item.id, "run_again", None, via="rest")
+    settled = await store.write(ACME, deciding.settle_doubt, ANA, item.id, outcome, None, via="rest")
+    assert settled.execution is {"done": Execution.DONE, "abandon": Execution.ABANDONED}[outcome]
+    assert await store.read(ACME, grants.doubted_like, "t", "pay", {"n": 1}) == []

@@ -92,6 +92,8 @@ class Model:
     sent_back: str | None = None
     on_its_way: list[int] = field(default_factory=list)
     edited: bool = False
+    before: int | None = None
+    """What stood there before the edit that came with the decision."""
 
     @property
     def open(self) -> bool:
@@ -208,7 +210,7 @@ class Items(RuleBasedStateMachine):
         may = model.decidable(self.now) and not stale and not twice
         if self.attempt(may, deciding.decide, person(who, self.tenant), model.id, said) is None:
             return
-        model.sent_back = None
+        model.sent_back, model.before = None, model.args if verb is Verb.EDIT else None
         if verb is Verb.EDIT:
             model.revision, model.args, model.agreed, model.edited = model.revision + 1, args, set(), True
             self.told += 1
@@ -246,6 +248,9 @@ class Items(RuleBasedStateMachine):
             model.on_its_way.pop()
         model.status, model.winner, model.sent_back, model.undo_until, model.agreed = "PENDING", None, None, None, set()
         self.told += 1
+        if model.before is not None:
+            model.revision, model.args, model.before = model.revision + 1, model.before, None
+            self.told += 1
 
     @precondition(lambda self: self.models)
     @rule(number=st.integers(0, 99), who=st.sampled_from(PEOPLE), grace=st.sampled_from([0, 60]))
@@ -257,7 +262,7 @@ class Items(RuleBasedStateMachine):
         if self.attempt(
             may, deciding.ask_for_revision, caller, model.id, item.revision, item.hash, "n", grace=wait, via="rest"
         ):
-            model.status, model.sent_back = "REVISION_REQUESTED", who
+            model.status, model.sent_back, model.before = "REVISION_REQUESTED", who, None
             model.undo_until = self.now + grace if grace else None
             self.told += 1
             if model.place is not None:

@@ -134,6 +134,49 @@ async def test_a_question_of_a_run_that_was_only_stopped_is_not_asked_again(desk
     assert (await desk.agent.get(f"/threads/{thread}")).json()["values"]["answer"] == "yes"
 
 
+@both_databases
+@pytest.mark.promise("P2")
+async def test_an_agent_does_not_remove_a_thread_from_under_a_doubt(desk: Desk) -> None:
+    thread, item = await begun(desk)
+    await cancel(desk, thread)
+    refusal = (await desk.agent.delete(f"/threads/{thread}")).json()
+    assert (refusal["code"], refusal["items"]) == ("thread_waits", [item["id"]])
+    pruned = await desk.agent.post("/threads/prune", json={"thread_ids": [thread], "strategy": "delete"})
+    assert pruned.json() == {"pruned_count": 0}
+    assert (await desk.agent.get(f"/threads/{thread}")).status_code == 200
+    assert (await kinds(desk, item))[-1] == "item.attempt_refused"
+    assert (await desk.ana.delete(f"/threads/{thread}")).status_code == 204, "who may decide may do that"
+    assert (await get(desk, item))["execution"] == "in_doubt", "and has still to say what is true"
+    path = f"/api/inbox/items/{item['id']}/in-doubt"
+    problem(await desk.ana.post(path, json={"outcome": "run_again"}), 409, "conflict")
+    assert (await desk.ana.post(path, json={"outcome": "done"})).status_code == 200
+    assert (await get(desk, item))["execution"] == "done"
+
+
+async def test_an_agent_does_not_remove_an_assistant_with_such_a_thread(desk: Desk) -> None:
+    made = (await desk.agent.post("/assistants", json={"graph_id": "ours"})).json()["assistant_id"]
+    thread = await desk.start(made, CALL)
+    [item] = await desk.items()
+    await desk.decide(item)
+    await until(lambda: seen(desk))
+    await cancel(desk, thread)
+    path = f"/assistants/{made}?delete_threads=true"
+    response = await desk.agent.delete(path)
+    assert (response.status_code, response.json().get("items")) == (409, [item["id"]])
+    assert (await desk.agent.get(f"/threads/{thread}")).status_code == 200
+    assert (await desk.ana.delete(path)).status_code == 204
+
+
+@both_databases
+@pytest.mark.promise("P2")
+async def test_a_thread_without_a_doubt_is_the_agents_to_remove(desk: Desk) -> None:
+    """The control."""
+    thread, _ = await begun(desk)
+    Path(f"{desk.log}.go").touch()
+    await desk.settled(thread)
+    assert (await desk.agent.delete(f"/threads/{thread}")).status_code == 204
+
+
 async def asked_again(desk: Desk) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """A call in doubt, and the item in which the same call is asked for once more."""
     thread, first = await begun(desk)

@@ -265,6 +265,19 @@ def test_a_standing_approval_answers_for_the_person(desk: Desk) -> None:
     assert desk.ran == [SEND]
 
 
+@pytest.mark.parametrize(("verbs", "runs"), [('["reject"]', False), ('["approve", "reject"]', True)])
+def test_a_standing_approval_says_nothing_where_nobody_may_approve(desk: Desk, verbs: str, runs: bool) -> None:
+    until = timedelta(hours=1)
+    put(desk, parse(f'[[rules]]\nname = "r"\ntool = "send"\nthen = "ask"\nverbs = {verbs}'))
+    desk.inbox.run(
+        lambda tx: policies.insert_approval(
+            tx, approval_id="a", tool="send", actor="ana", expires_at=tx.now() + until, uses_left=1
+        )
+    )
+    assert bool(asked(desk.agent().invoke(script(SEND), CONFIG))) is not runs
+    assert (desk.ran == [SEND]) is runs
+
+
 @pytest.mark.promise("HITL-13")
 def test_without_a_checkpointer_it_says_so(desk: Desk) -> None:
     agent: Any = create_agent(ScriptedModel(), [desk.send], middleware=[desk.gate()])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,8 @@ class Office:
 
     def __init__(self, folder: Path) -> None:
         self.log = folder / "effects"
-        self.server: ServerProcess = dev_server(f"sqlite:///{folder}/assent.db", config=CONFIG)
+        self.database = f"sqlite:///{folder}/assent.db"
+        self.server: ServerProcess = dev_server(self.database, config=CONFIG)
         self.server.start()
         self.keys = {name: self.server.printed(f"{name} key") for name in ("agent", "reviewer")}
 
@@ -28,18 +31,27 @@ class Office:
     def effects(self) -> list[str]:
         return self.log.read_text().splitlines() if self.log.exists() else []
 
-    def call(self, who: str, method: str, path: str, **body: Any) -> Any:
+    def call(self, who: str, method: str, path: str, status: int = 200, **body: Any) -> Any:
         with httpx.Client(base_url=self.server.url, headers={"x-api-key": self.keys[who]}, timeout=30) as http:
             response = http.request(method, path, json=body or None)
-            assert response.status_code == 200, response.text
+            assert response.status_code == status, response.text
             return response.json()
 
     def start(self, graph: str, tool: str, die: str) -> str:
-        script = json.dumps([{"name": tool, "args": {"to": "bob", "log": str(self.log), "die": die}}])
         thread = self.call("agent", "POST", "/threads", metadata={})["thread_id"]
-        input = {"messages": [{"role": "user", "content": script}]}
+        input = self.script(tool, die)
         self.call("agent", "POST", f"/threads/{thread}/runs/wait", assistant_id=graph, input=input)
         return str(thread)
+
+    def script(self, tool: str, die: str) -> dict[str, Any]:
+        calls = json.dumps([{"name": tool, "args": {"to": "bob", "log": str(self.log), "die": die}}])
+        return {"messages": [{"role": "user", "content": calls}]}
+
+    def put_policy(self, text: str) -> None:
+        file = self.log.with_name("policy.toml")
+        file.write_text(text)
+        command = [str(Path(sys.executable).with_name("assent")), "policy", "set", str(file), "--database"]
+        subprocess.run([*command, self.database], check=True, capture_output=True)
 
     def item(self) -> dict[str, Any]:
         [found] = self.call("reviewer", "GET", "/api/inbox/items")["items"]
@@ -99,6 +111,46 @@ def test_a_tool_that_knows_the_key_is_tried_again(office: Office, die: str) -> N
     assert len(office.effects) == (2 if die == "after" else 1)
     assert len(set(office.effects)) == 1
     assert office.item()["execution"] == "done"
+
+
+@pytest.mark.promise("P2")
+def test_driving_the_thread_on_settles_nothing(office: Office) -> None:
+    """The question is gone with new input, and the doubt is not: the same call is not approved before it is settled."""
+    thread = office.start("ours", "send_email", "after")
+    office.approve()
+    office.wait_for_death()
+    office.wait_for(thread, "interrupted")
+    item = office.item()
+    again: dict[str, Any] = {"assistant_id": "ours", "input": office.script("send_email", "after")}
+    path = f"/threads/{thread}/runs/wait"
+    office.call("reviewer", "POST", path, **again, multitask_strategy="interrupt")
+    [asked] = office.call("reviewer", "GET", "/api/inbox/items?filter=is:pending")["items"]
+    asked = office.call("reviewer", "GET", f"/api/inbox/items/{asked['id']}")
+    assert [one["item_id"] for one in asked["doubts"]] == [item["id"]]
+    seen = {"revision": asked["revision"], "hash": asked["hash"], "verb": "approve"}
+    refusal = office.call("reviewer", "POST", f"/api/inbox/items/{asked['id']}/decision", 409, **seen)
+    assert refusal["code"] == "in_doubt"
+    office.call("reviewer", "POST", f"/api/inbox/items/{item['id']}/in-doubt", outcome="done")
+    office.call("reviewer", "POST", f"/api/inbox/items/{asked['id']}/decision", **seen)
+    office.wait_for(thread, "idle")
+    assert len(office.effects) == 2, "twice, and both times a person knew"
+
+
+@pytest.mark.promise("P2")
+@pytest.mark.parametrize("then", ["allow", "never"])
+def test_a_policy_that_turns_meanwhile_comes_too_late(office: Office, then: str) -> None:
+    thread = office.start("ours", "send_email", "after")
+    office.approve()
+    wait_until(lambda: office.server.process.poll() is not None, "the server was not killed")
+    office.put_policy(f'[[rules]]\nname = "turned"\ntool = "send_email"\nthen = "{then}"')
+    office.wait_for_death()
+    office.wait_for(thread, "interrupted")
+    item = office.item()
+    assert (item["execution"], len(office.effects)) == ("in_doubt", 1)
+    office.call("reviewer", "POST", f"/api/inbox/items/{item['id']}/in-doubt", outcome="done")
+    office.wait_for(thread, "idle")
+    told = json.dumps(office.call("agent", "GET", f"/threads/{thread}")["values"])
+    assert ("carried out" in told, "not executed" in told, len(office.effects)) == (True, False, 1)
 
 
 def test_without_the_gate_it_is_made_twice(office: Office) -> None:

@@ -30,6 +30,7 @@ ODD_USERS: dict[str, Any] = {
     "object": Account("olga"),
     "pair": (["read", "assent:decide"], {"identity": "pia"}),
     "reviewer": {"identity": "rita", "display_name": "Rita", "permissions": ["assent:decide"], "rule": "open"},
+    "own reviewer": {"identity": "otto", "permissions": ["assent:decide"], "rule": "owner"},
     "acme": {"identity": "amy", "permissions": ["assent:tenant:acme"], "rule": "open"},
     "nobody": None,
     "anonymous": {"identity": "someone", "is_authenticated": False},

@@ -368,6 +368,7 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     f"POST {_PAGE}/delivery": pages,
     f"POST {_PAGE}/snooze": pages,
     f"POST {_PAGE}/claim": pages,
+    f"POST {_PAGE}/resubmission": pages,
     f"POST {_PAGE}/reveal": pages,
     f"POST {_ITEM}/reveal": nothing,
     "POST /inbox/bulk": bulk_pages,

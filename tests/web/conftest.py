@@ -13,13 +13,14 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import ConsoleMessage, Page
+from playwright.async_api import ConsoleMessage, Page, expect
 
 from assent.settings import Mode
 from assent.web import decisions
 from tests.api.house import LOOPBACK, Builder, House, make_empty_database
 from tests.cli.command import Server, serving
 
+expect.set_options(timeout=20_000)  # a busy machine is slow, and that is no failure
 GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
 _FORM = re.compile(r"<form(?P<head>[^>]*)>(?P<body>.*?)</form>", re.DOTALL)
 _HIDDEN = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)">')

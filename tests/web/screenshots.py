@@ -61,6 +61,10 @@ async def _pages(server: Server) -> dict[str, str]:
             "policies": "/inbox/policies",
             "audit": "/inbox/audit",
             "settings": "/inbox/settings",
+            "keys": "/inbox/settings/keys",
+            "people": "/inbox/settings/people",
+            "notifications": "/inbox/settings/notifications",
+            "add-inbox": "/inbox/inboxes/new",
             "help": "/inbox/help",
         }
 

@@ -51,14 +51,14 @@ UGLY: dict[str, Any] = {
 def ask(server: Server, **request: Any) -> str:
     key = {"x-api-key": server.said["agent key"].split()[0]}
     asked = {"type": "tool", "title": "Refund order 598"} | request
-    made = httpx.post(f"{server.url}/api/inbox/items", json=asked, headers=key, trust_env=False)
+    made = httpx.post(f"{server.url}/api/inbox/items", json=asked, headers=key, trust_env=False, timeout=30)
     assert made.status_code == 201, made.text
     return str(made.json()["id"])
 
 
 def stands(server: Server, item_id: str) -> dict[str, Any]:
     key = {"x-api-key": server.said["reviewer key"].split()[0]}
-    return dict(httpx.get(f"{server.url}/api/inbox/items/{item_id}", headers=key, trust_env=False).json())
+    return dict(httpx.get(f"{server.url}/api/inbox/items/{item_id}", headers=key, trust_env=False, timeout=30).json())
 
 
 async def sign_in(page: Page, server: Server) -> None:

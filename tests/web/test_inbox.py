@@ -555,6 +555,15 @@ class TestWorkingTogether:
         await desk.send(item["id"], "claim", release="yes")
         assert "is deciding" not in (await ben.get(f"/inbox/{item['id']}")).text
 
+    async def test_who_else_is_looking_is_shown(self, desk: Desk) -> None:
+        item = await desk.ask()
+        ben = await desk.house.signed_in("ben")
+        assert "looking" not in await desk.open(item["id"])
+        assert "ana is looking" in " ".join((await ben.get(f"/inbox/{item['id']}")).text.split())
+        assert "ben" in (await desk.ana.get(f"/inbox/{item['id']}/presence")).text
+        other = await desk.ask()
+        assert "ben" not in (await desk.ana.get(f"/inbox/{other['id']}/presence")).text
+
     async def test_a_draft_is_there_again_and_only_for_its_author(self, desk: Desk) -> None:
         item = await desk.ask(actions=[action()])
         draft = {"hash": item["hash"], "typed": {"a0.arg.note": "half a thou", "a0.message": "because"}}
@@ -579,6 +588,28 @@ class TestWorkingTogether:
         item = await desk.ask()
         await desk.ana.put(f"/api/inbox/items/{item['id']}/draft", json={"draft": draft})
         assert await desk.open(item["id"])
+
+
+class TestResubmitting:
+    @pytest.mark.promise("REVIEW-19")
+    async def test_whoever_asked_asks_again_from_the_page(self, desk: Desk) -> None:
+        cia = await desk.house.signed_in("cia", Role.ADMIN)
+        asked = {"type": "tool", "title": "Mine", "actions": [action()]}
+        made = await cia.post("/api/inbox/items", json=asked, headers={"origin": LOOPBACK})
+        item = made.json()
+        there = f"/inbox/{item['id']}"
+        assert "resubmission" not in (await cia.get(there)).text
+        await desk.send(item["id"], "revision-request", revision_notes="Half of it")
+        assert "resubmission" not in await desk.open(item["id"]), "only who asked can"
+        desk.house.pass_time(DECIDED)
+        page = (await cia.get(there)).text
+        sent = hidden(page, f"{there}/resubmission")
+        headers = {"origin": LOOPBACK, "sec-fetch-site": "same-origin"}
+        for written, status in (("{", 422), ('{"order":598,"amount":299}', 303)):
+            again = sent | {"resubmit_args": written, "resubmit_description": "half"}
+            assert (await cia.post(f"{there}/resubmission", data=again, headers=headers)).status_code == status
+        now = await desk.item(item["id"])
+        assert (now["status"], now["revision"], now["actions"][0]["args"]["amount"]) == ("PENDING", 2, 299)
 
 
 class TestParts:

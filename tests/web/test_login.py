@@ -7,7 +7,9 @@ from typing import Literal
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from tests.api.house import LOOPBACK
 from tests.cli.command import Server
+from tests.web.conftest import Desk, hidden
 from tests.web.contrast import CONTRAST
 
 
@@ -108,3 +110,15 @@ async def test_pages_fit_their_window_and_can_be_read(
             for width in (1280, 390, 320):
                 await page.set_viewport_size({"width": width, "height": 800})
                 assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path} {width}"
+
+
+async def test_a_form_of_an_ended_session_leads_to_sign_in_and_back(desk: Desk) -> None:
+    item = await desk.ask()
+    page = await desk.open(item["id"])
+    await desk.ana.post("/logout", headers={"origin": LOOPBACK, "sec-fetch-site": "same-origin"})
+    headers = {"origin": LOOPBACK, "sec-fetch-site": "same-origin", "accept": "text/html"}
+    sent = hidden(page, f"/inbox/{item['id']}/decision") | {"verb": "approve"}
+    for more in ({}, {"accept": "*/*", "assent-part": "detail"}):
+        refused = await desk.ana.post(f"/inbox/{item['id']}/decision", data=sent, headers=headers | more)
+        assert (refused.status_code, refused.headers["location"]) == (303, f"/login?next=/inbox/{item['id']}")
+    assert (await desk.item(item["id"]))["status"] == "PENDING"

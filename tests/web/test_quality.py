@@ -51,7 +51,9 @@ async def violations(page: Page, axe: str) -> list[str]:
 def items(server: Server) -> list[str]:
     """One of every kind that the demo has, an ugly one, and one that is decided."""
     key = {"x-api-key": server.said["agent key"].split()[0]}
-    listed = httpx.get(f"{server.url}/api/inbox/items?limit=20", headers=key, trust_env=False).json()["items"]
+    listed = httpx.get(f"{server.url}/api/inbox/items?limit=20", headers=key, trust_env=False, timeout=30).json()[
+        "items"
+    ]
     kinds = {one["type"]: one["id"] for one in listed}
     return [*kinds.values(), ask(server, **UGLY)]
 
@@ -105,7 +107,7 @@ def test_nothing_is_inline_and_nothing_comes_from_elsewhere() -> None:
 
 
 async def test_assets_are_kept_for_good_and_named_by_their_content(server: Server) -> None:
-    async with httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
+    async with httpx.AsyncClient(base_url=server.url, trust_env=False, timeout=30) as client:
         page = (await client.get("/login")).text
         address = page.split('rel="stylesheet" href="')[1].split('"')[0]
         style = await client.get(address, headers={"accept-encoding": "gzip"})

@@ -34,7 +34,7 @@ def call(server: Server, method: str, path: str, **sent: Any) -> Any:
 @asynccontextmanager
 async def someone(browser: Browser, server: Server, **context: Any) -> AsyncIterator[Page]:
     async with await browser.new_context(**context) as theirs:
-        theirs.set_default_timeout(10_000)
+        theirs.set_default_timeout(20_000)
         page = await theirs.new_page()
         await sign_in(page, server)
         yield page
@@ -298,3 +298,79 @@ async def test_two_tabs_share_one_stream(server: Server, browser: Browser) -> No
         for page in (first, second):
             await expect(page.get_by_role("link", name="For both")).to_be_visible()
         assert len(opened) <= 2, "the first page's own, and the one after it was left; the second tab has none"
+
+
+async def test_the_pill_brings_what_is_new_and_leaves_the_rest(server: Server, reader: Page) -> None:
+    for number in range(3):
+        ask(server, title=f"Old {number}", type="pill_test")
+    await reader.goto(f"{server.url}/inbox?q=type:pill_test")
+    for number in range(2):
+        ask(server, title=f"New {number}", type="pill_test")
+    await reader.get_by_role("button", name="2 new").click()
+    await expect(reader.locator("#rows tr")).to_have_count(5)
+
+
+async def test_while_editing_there_is_one_approve_and_it_takes_the_edit(server: Server, reader: Page) -> None:
+    item_id = ask(server, title="One button", actions=[REFUND])
+    await open_item(reader, server, item_id)
+    await reader.keyboard.press("e")
+    await expect(reader.get_by_role("button", name="Approve", exact=True)).to_be_hidden()
+    await reader.get_by_role("textbox", name="note").fill("changed")
+    await reader.get_by_role("textbox", name="Comment").fill("said on the way")
+    await reader.keyboard.press("Escape")
+    await reader.keyboard.press("a")
+    await expect(reader.get_by_role("status")).to_contain_text("Approved with 1 change: One button")
+    decided = stands(server, item_id)
+    assert decided["actions"][0]["args"]["note"] == "changed"
+    assert decided["comments"] == 1, "a comment that was typed goes along"
+
+
+async def test_no_key_decides_while_a_dialog_is_open(server: Server, reader: Page) -> None:
+    item_id = ask(server, title="Not by a key", actions=[REFUND])
+    await open_item(reader, server, item_id)
+    await reader.keyboard.press("r")
+    await reader.keyboard.press("Tab")
+    await reader.keyboard.press("a")
+    await expect(reader.get_by_role("dialog", name="Reject")).to_be_visible()
+    assert stands(server, item_id)["status"] == "PENDING"
+
+
+async def test_a_second_press_does_not_decide_the_next_item(server: Server, reader: Page) -> None:
+    ids = [ask(server, title=f"Twice {n}", type="twice_test", actions=[REFUND]) for n in (2, 1)]
+    await open_item(reader, server, ids[1], "?q=type:twice_test")
+    await reader.evaluate("""async () => {
+      const shown = () => document.querySelector("#detail [data-item]").dataset.item;
+      const first = shown();
+      document.querySelector("#detail [data-key=a]").click();
+      while (shown() === first) await new Promise(requestAnimationFrame);
+      document.querySelector("#detail [data-key=a]").click();
+    }""")
+    await expect(reader.get_by_role("status")).to_contain_text("Approved: Twice 1")
+    await expect(reader.get_by_role("heading", name="Twice 2")).to_be_visible()
+    assert [stands(server, one)["status"] for one in ids] == ["PENDING", "APPROVED"]
+
+
+async def test_what_was_chosen_and_typed_outlives_a_reload(server: Server, reader: Page) -> None:
+    item_id = ask(server, title="Half done", actions=[REFUND, {"name": "close_account", "args": {"id": 7}}])
+    await open_item(reader, server, item_id)
+    async with reader.expect_response(lambda one: one.url.endswith("/claim")):
+        await reader.get_by_role("group", name="What to do with refund").get_by_label("Reject").check()
+        await reader.get_by_role("textbox", name="Comment").fill("not yet sent")
+    await reader.reload()
+    await expect(reader.get_by_role("group", name="What to do with refund").get_by_label("Reject")).to_be_checked()
+    await expect(reader.get_by_role("textbox", name="Comment")).to_have_value("not yet sent")
+    await reader.get_by_role("button", name="Comment", exact=True).click()
+    await expect(reader.locator("#comments")).to_contain_text("not yet sent")
+    await expect(reader.get_by_role("textbox", name="Comment")).to_have_value("")
+
+
+async def test_secrets_are_shown_on_a_page_of_their_own(server: Server, reader: Page) -> None:
+    schema = {"properties": {"password": {"type": "string", "writeOnly": True}}}
+    item_id = ask(
+        server, title="Secret", actions=[{"name": "login", "args": {"password": "hunter2"}, "schema": schema}]
+    )
+    await open_item(reader, server, item_id)
+    async with reader.context.expect_page() as opened:
+        await reader.get_by_role("button", name="Show the secrets").click()
+    await expect((await opened.value).get_by_text("hunter2")).to_be_visible()
+    await expect(reader.get_by_role("heading", name="Secret")).to_be_visible()

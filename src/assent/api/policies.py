@@ -123,6 +123,10 @@ def routes(policies: Policies) -> APIRouter:
             key=key,
         )
 
+    @api.get("/standing-approvals/{approval_id}")
+    async def get_standing(caller: Caller, approval_id: str) -> View:
+        return await policies.standing_one(caller, approval_id)
+
     @api.delete("/standing-approvals/{approval_id}")
     async def revoke_standing(caller: Caller, approval_id: str) -> View:
         return await policies.revoke(caller, approval_id)

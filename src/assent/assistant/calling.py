@@ -11,13 +11,15 @@ from typing import Any
 from langchain_core.messages import ToolCall, ToolMessage
 
 from assent.assistant import messages as conversation
-from assent.assistant.mcp import Asked, McpClient, McpFailed
+from assent.assistant.mcp import Asked, McpClient
+from assent.assistant.mcp_faults import McpFailed, McpLost
 from assent.assistant.messages import call_id
 from assent.assistant.state import PendingElicitation, RequestState
 from assent.assistant.tools import KEY, Catalogue, Tool
 from assent.gate import results
 from assent.gate.calls import Stopped, pass_call
 from assent.gate.keeper import Keeper, current_grant
+from assent.gate.results import CutOff
 
 
 class Calling:
@@ -60,10 +62,12 @@ class Calling:
                 self._ask(call_id(call), asked)
                 raise Stopped from None
             except McpFailed as error:
-                if not tool.idempotent:
-                    raise
-                lost.append(error)  # the server knows a second try, so the grant waits for one
-                raise Stopped from None
+                lost.append(error)
+                if tool.idempotent:  # the server knows a second try, so the grant waits for one
+                    raise Stopped from None
+                if isinstance(error, McpLost):
+                    raise CutOff from None
+                raise
 
         try:
             message: ToolMessage = await pass_call(
@@ -76,7 +80,7 @@ class Calling:
                 args_schema=tool.parameters,
                 inbox=self._inbox,
             )
-        except Stopped:
+        except (Stopped, CutOff):
             if lost:
                 raise lost[0] from None
             return None

@@ -17,6 +17,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from assent.assistant.mcp import McpClient, server_at, server_of
+from assent.assistant.mcp_faults import shown
 from assent.assistant.models import executor_model, router_model
 from assent.assistant.nodes import Nodes
 from assent.assistant.state import RequestState
@@ -57,9 +58,10 @@ def create_client(settings: AssistantSettings) -> McpClient:
     """The configured server; without one, the calendar in this process."""
     if settings.mcp_url:
         headers = {name: value.get_secret_value() for name, value in settings.mcp_headers.items()}
-        return McpClient(server_at(settings.mcp_url, headers), name=settings.mcp_url, mode=settings.mcp_mode)
+        return McpClient(server_at(settings.mcp_url, headers), name=shown(settings.mcp_url), mode=settings.mcp_mode)
     if settings.mcp_command:
-        return McpClient(server_of(settings.mcp_command), name=_STARTED, mode=settings.mcp_mode)
+        environment = {name: value.get_secret_value() for name, value in settings.mcp_env.items()}
+        return McpClient(server_of(settings.mcp_command, environment), name=_STARTED, mode=settings.mcp_mode)
     return McpClient(_calendar(settings), name="in this process", mode=settings.mcp_mode)
 
 

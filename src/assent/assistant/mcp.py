@@ -9,13 +9,13 @@ the second time may be another question. Either side may be restarted meanwhile.
 from __future__ import annotations
 
 import asyncio
-import logging
 import shlex
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from assent.assistant.mcp_faults import McpFailed, unreachable
 from assent.assistant.tools import Tool
 from assent.domain import canonical
 from assent.domain.canonical import Json
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from fastmcp import Client
     from mcp_types import CallToolResult, ElicitResult
 
-log = logging.getLogger(__name__)
-
 CONNECT_SECONDS = 15
 CALL_SECONDS = 300
 _MOST_ROUNDS = 10
 _URL_REQUIRED = -32042
 _LOST = (-32000, -32001)
 """How the client itself says that the connection closed, or that no answer came."""
+_NO_ANSWER = (-32603, "Server returned an error response")
+"""How it says that a web server answered, and not the MCP server behind it."""
 
 Target = Callable[[], Any]
 """Makes what FastMCP's client connects to, anew for each connection: a transport, or a server in this process."""
@@ -54,10 +54,6 @@ class Asked(Exception):
         super().__init__(key)
         self.key = key
         self.value = value
-
-
-class McpFailed(RuntimeError):
-    """The MCP server cannot be reached, or was lost. Not `Unavailable`: runs wait for a database that is."""
 
 
 @dataclass(slots=True)
@@ -94,8 +90,8 @@ class McpClient:
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):
                     found = await client.list_tools()
-            except Exception as error:  # the transports raise whatever they like
-                raise await self._lost(error) from error
+            except Exception as error:  # noqa: BLE001 - the transports raise whatever they like
+                raise await self._lost(error) from None
             self._tools = [_tool(one) for one in found]
         return self._tools
 
@@ -111,8 +107,8 @@ class McpClient:
                 await client.__aenter__()  # type: ignore[no-untyped-call]
         except ConfigError:
             raise
-        except Exception as error:  # the transports raise whatever they like
-            raise _unreachable(self._name, error) from error
+        except Exception as error:  # noqa: BLE001 - the transports raise whatever they like
+            raise unreachable(self._name, error) from None
         self._client = client
         return client
 
@@ -149,14 +145,14 @@ class McpClient:
                 raise attempt.asked.result()
             return _result(await making)
         except MCPError as error:
-            if error.error.code in _LOST:
-                raise await self._lost(error) from error
+            if error.error.code in _LOST or (error.error.code, error.error.message) == _NO_ANSWER:
+                raise await self._lost(error, sent=True) from None
             return _refused(error, attempt)
         except (Asked, asyncio.CancelledError):
             making.cancel()
             raise
-        except Exception as error:  # the transports raise whatever they like
-            raise await self._lost(error) from error
+        except Exception as error:  # noqa: BLE001 - the transports raise whatever they like
+            raise await self._lost(error, sent=True) from None
 
     async def _rounds(self, client: Client[Any], name: str, args: dict[str, Json], attempt: _Attempt) -> CallToolResult:
         """Answers what the server asks by ending the call, round after round, as long as the answers are known."""
@@ -197,9 +193,9 @@ class McpClient:
             await making
         await self.close()
 
-    async def _lost(self, error: Exception) -> McpFailed:
+    async def _lost(self, error: Exception, *, sent: bool = False) -> McpFailed:
         await self.close()
-        return _unreachable(self._name, error)
+        return unreachable(self._name, error, sent=sent)
 
 
 def server_at(url: str, headers: Mapping[str, str]) -> Target:
@@ -211,8 +207,9 @@ def server_at(url: str, headers: Mapping[str, str]) -> Target:
     return target
 
 
-def server_of(command: str) -> Target:
-    """A server that is started by this process and speaks over its standard streams."""
+def server_of(command: str, environment: Mapping[str, str]) -> Target:
+    """A server that is started by this process and speaks over its standard streams. It gets `environment` beside the
+    few variables that every program needs."""
     parts = shlex.split(command)
     if not parts:
         raise ConfigError("ASSISTANT_MCP_COMMAND is empty")
@@ -220,7 +217,7 @@ def server_of(command: str) -> Target:
     def target() -> Any:
         from fastmcp.client.transports import StdioTransport
 
-        return StdioTransport(parts[0], parts[1:], keep_alive=False)
+        return StdioTransport(parts[0], parts[1:], env=dict(environment), keep_alive=False)
 
     return target
 
@@ -292,8 +289,3 @@ def _elicited(answer: Json) -> ElicitResult:
 def _result(result: Any) -> Result:
     parts = [one.text if one.type == "text" else f"[{one.type}]" for one in result.content]
     return Result("\n".join(parts), failed=bool(result.is_error), structured=result.structured_content)
-
-
-def _unreachable(name: str, error: BaseException) -> McpFailed:
-    log.warning("the MCP server %s failed", name, exc_info=error)
-    return McpFailed(f"the MCP server {name} cannot be reached: check ASSISTANT_MCP_URL, and that it runs")

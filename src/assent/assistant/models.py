@@ -6,6 +6,7 @@ named, so no provider's package and no key is needed to start.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from assent.errors import ConfigError
@@ -15,7 +16,14 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 _PACKAGES = {"openai": "langchain-openai", "google_genai": "langchain-google-genai", "anthropic": "langchain-anthropic"}
-_TIMEOUT_SECONDS = 120
+_PATIENCE = {"timeout": 60, "max_retries": 1}
+"""A person waits for the answer: what does not come is told soon, and the thread can be continued."""
+_OWN_WAYS: Mapping[str, dict[str, Any]] = {
+    "ollama": {"client_kwargs": {"timeout": 60}},  # it never tries again
+    "bedrock": {},
+    "bedrock_converse": {},
+    "huggingface": {},
+}
 
 
 class ModelFailed(RuntimeError):
@@ -49,8 +57,12 @@ def create_model(name: str, settings: AssistantSettings) -> BaseChatModel:
 
 def _options(name: str, settings: AssistantSettings) -> dict[str, Any]:
     provider = name.partition(":")[0]
+    return {**_OWN_WAYS.get(provider, _PATIENCE), **_access(provider, settings)}
+
+
+def _access(provider: str, settings: AssistantSettings) -> dict[str, Any]:
     if provider == "openai":
-        return {"timeout": _TIMEOUT_SECONDS, **_openai(settings)}
+        return _openai(settings)
     if provider == "google_genai" and settings.google_api_key:
         return {"google_api_key": settings.google_api_key.get_secret_value()}
     return {"base_url": settings.model_url} if settings.model_url and provider == "ollama" else {}

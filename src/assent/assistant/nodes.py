@@ -20,12 +20,12 @@ from langgraph.graph import END
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from assent.assistant import messages as conversation
-from assent.assistant import pauses, prompts
+from assent.assistant import pauses, prompts, subjects
 from assent.assistant.calling import Calling
 from assent.assistant.mcp import McpClient
 from assent.assistant.messages import call_id
 from assent.assistant.models import ModelFailed
-from assent.assistant.state import ApprovalOutcome, RejectedToolFeedback, RequestState
+from assent.assistant.state import ApprovalOutcome, AskedCall, RejectedToolFeedback, RequestState
 from assent.assistant.tools import CLARIFY, Catalogue, Rules
 from assent.domain.questions import Verb, Verdict
 from assent.gate.graphs import MARK
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 Update = dict[str, Any]
 
-_NO_CALLS: Update = {"approvals": [], "results": {}, "elicitations": [], "answers": {}}
+_NO_CALLS: Update = {"asking": {}, "approvals": [], "results": {}, "elicitations": [], "answers": {}}
 _SEEN_BY_ROUTER = 6
 """How many messages in words the router sees, the request among them."""
 
@@ -59,11 +59,16 @@ class Nodes:
         return {**update, "messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *repaired]} if repaired else update
 
     async def task_executor(self, state: RequestState) -> Update:
-        """Asks the model what to do next."""
-        bound = (await self._catalogue()).bound(state.get("allowed_types") or [])
+        """Asks the model what to do next, and notes what a person has to agree to: from here to the tools no node needs
+        the server, so that one that is down loses no answer."""
+        catalogue, allowed = await self._catalogue(), state.get("allowed_types") or []
+        bound = catalogue.bound(allowed)
         told = SystemMessage(prompts.executor(CLARIFY, datetime.now().astimezone()))
         answer = await _answered(self.executor.bind_tools(bound), [told, *state["messages"]])
-        return {**_NO_CALLS, "messages": [conversation.normalised(answer, state["messages"])]}
+        said = conversation.normalised(answer, state["messages"])
+        asked = _asking(catalogue, allowed, said)
+        asking = {call_id(call): _told(catalogue, call, state["messages"]) for call in asked}
+        return {**_NO_CALLS, "messages": [said], "asking": asking}
 
     async def human_clarification(self, state: RequestState) -> Update:
         """Has the questions answered, and puts the other calls of the message off to one of their own."""
@@ -73,14 +78,16 @@ class Nodes:
             conversation.said(call, said[call_id(call)]) if call_id(call) in said else conversation.deferred(call)
             for call in calls
         ]
-        later = [conversation.renamed(call) for call in calls if call_id(call) not in said]
-        return {"messages": [*answers, conversation.again(later)] if later else answers}
+        later = {call_id(call): conversation.renamed(call) for call in calls if call_id(call) not in said}
+        told = {call_id(later[id]): one for id, one in (state.get("asking") or {}).items() if id in later}
+        again = [conversation.again(list(later.values()))] if later else []
+        return {"messages": [*answers, *again], "asking": told}
 
     async def human_confirmation(self, state: RequestState) -> Update:
         """Has the calls approved that need it. Where not all of them run as they are, those that run get a message of
         their own; where none does, the model hears why."""
         calls = conversation.last_calls(state["messages"])
-        verdicts = pauses.confirm(await self._asking(state, calls))
+        verdicts = pauses.confirm(calls, state.get("asking") or {})
         if all(verdict.verb is Verb.APPROVE for verdict in verdicts.values()):
             return {"approvals": [ApprovalOutcome(call_id=id, approved_as=id) for id in verdicts]}
         return _partly(calls, verdicts)
@@ -89,9 +96,10 @@ class Nodes:
         """Makes the calls of the last message, the approved ones first: should the gate ask, nothing else is made
         twice. Their answers are written once all are there, so that they stand in the order of the calls."""
         calls = conversation.last_calls(state["messages"])
-        calling = Calling(self.client, await self._catalogue(), state, self.inbox)
-        invalid = state["messages"][-1].additional_kwargs.get(conversation.INVALID) or {}
-        asking = await self._asking(state, calls)
+        catalogue, message = await self._catalogue(), state["messages"][-1]
+        calling = Calling(self.client, catalogue, state, self.inbox)
+        invalid = message.additional_kwargs.get(conversation.INVALID) or {}
+        asking = _asking(catalogue, state.get("allowed_types") or [], message)
         for call in [*asking, *(call for call in calls if call not in asking)]:
             await calling.make(call, invalid.get(call_id(call)))
         if calling.elicitations:
@@ -109,31 +117,21 @@ class Nodes:
                 answers.setdefault(one["call_id"], {})[one["key"]] = answer
         return {"answers": answers, "elicitations": []}
 
-    async def after_executor(self, state: RequestState) -> str:
+    def after_executor(self, state: RequestState) -> str:
         """Clarification goes before confirmation, confirmation before plain tools."""
         calls = conversation.last_calls(state["messages"])
         if any(call["name"] == CLARIFY for call in calls):
             return "human_clarification"
-        return await self._confirmed_or_used(state, calls) if calls else END
+        return _confirmed_or_used(state) if calls else END
 
-    async def after_clarification(self, state: RequestState) -> str:
-        calls = conversation.last_calls(state["messages"])
-        return await self._confirmed_or_used(state, calls) if calls else "task_executor"
+    def after_clarification(self, state: RequestState) -> str:
+        return _confirmed_or_used(state) if conversation.last_calls(state["messages"]) else "task_executor"
 
     def after_confirmation(self, state: RequestState) -> str:
         return "use_tools" if conversation.last_calls(state["messages"]) else "task_executor"
 
     def after_tools(self, state: RequestState) -> str:
         return "oauth_needed" if state.get("elicitations") else "task_executor"
-
-    async def _confirmed_or_used(self, state: RequestState, calls: Sequence[ToolCall]) -> str:
-        return "human_confirmation" if await self._asking(state, calls) else "use_tools"
-
-    async def _asking(self, state: RequestState, calls: Sequence[ToolCall]) -> list[ToolCall]:
-        """The calls that a person has to agree to."""
-        catalogue, allowed = await self._catalogue(), state.get("allowed_types") or []
-        invalid = state["messages"][-1].additional_kwargs.get(conversation.INVALID) or {}
-        return [call for call in calls if catalogue.asks(call["name"], allowed) and call_id(call) not in invalid]
 
     async def _catalogue(self) -> Catalogue:
         return Catalogue(await self.client.tools(), self.rules)
@@ -150,6 +148,23 @@ class Nodes:
 
 
 setattr(Nodes.use_tools, MARK, True)  # by which a server knows that the graph has our gate in it
+
+
+def _asking(catalogue: Catalogue, allowed: Sequence[str], message: AnyMessage) -> list[ToolCall]:
+    """The calls of the message that a person has to agree to."""
+    invalid = message.additional_kwargs.get(conversation.INVALID) or {}
+    calls = conversation.last_calls([message])
+    return [call for call in calls if catalogue.asks(call["name"], allowed) and call_id(call) not in invalid]
+
+
+def _told(catalogue: Catalogue, call: ToolCall, said: Sequence[AnyMessage]) -> AskedCall:
+    """What its reviewer is told beside the call itself."""
+    tool = catalogue.tool(call["name"])
+    return {"schema": tool.parameters if tool else None, "about": subjects.about(call["args"], said)}
+
+
+def _confirmed_or_used(state: RequestState) -> str:
+    return "human_confirmation" if state.get("asking") else "use_tools"
 
 
 def _partly(calls: Sequence[ToolCall], verdicts: dict[str, Verdict]) -> Update:

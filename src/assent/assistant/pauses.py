@@ -7,7 +7,7 @@ raised as an error it would stay in the thread, and every later answer would fai
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import ToolCall
@@ -15,7 +15,7 @@ from langgraph.types import interrupt
 
 from assent import dialects
 from assent.assistant.messages import call_id
-from assent.assistant.state import ClarificationInfo, PendingApproval, PendingClarification, ToolCallInfo
+from assent.assistant.state import AskedCall, ClarificationInfo, PendingApproval, PendingClarification, ToolCallInfo
 from assent.domain.canonical import Json
 from assent.domain.grants import GATE
 from assent.domain.questions import Interrupt, InvalidDecision, Verdict
@@ -29,11 +29,14 @@ def clarify(asked: Sequence[ToolCall]) -> dict[str, str]:
     return {call_id(call): verdict.message or "" for call, verdict in zip(asked, _pause(value), strict=True)}
 
 
-def confirm(asked: Sequence[ToolCall]) -> dict[str, Verdict]:
-    """What the person says to each call, by its id. It only leads the graph: what runs is the gate's word."""
+def confirm(calls: Sequence[ToolCall], asking: Mapping[str, AskedCall]) -> dict[str, Verdict]:
+    """What the person says to each call that is asked about, by its id. It only leads the graph: what runs is the
+    gate's word."""
+    asked = [call for call in calls if call_id(call) in asking]
     if not asked:
         return {}
-    value: PendingApproval = {"kind": "confirmation", "tool_calls": [_info(call) for call in asked], "gate": GATE}
+    infos = [_info(call, asking[call_id(call)]) for call in asked]
+    value: PendingApproval = {"kind": "confirmation", "tool_calls": infos, "gate": GATE}
     return {call_id(call): verdict for call, verdict in zip(asked, _pause(value), strict=True)}
 
 
@@ -65,5 +68,10 @@ def _question(call: ToolCall) -> ClarificationInfo:
     }
 
 
-def _info(call: ToolCall) -> ToolCallInfo:
-    return {"call_id": call_id(call), "tool_name": call["name"], "arguments": call["args"]}
+def _info(call: ToolCall, told: AskedCall) -> ToolCallInfo:
+    info: ToolCallInfo = {"call_id": call_id(call), "tool_name": call["name"], "arguments": call["args"]}
+    if told["schema"]:
+        info["args_schema"] = told["schema"]
+    if told["about"]:
+        info["description"] = told["about"]
+    return info

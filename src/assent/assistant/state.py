@@ -16,11 +16,13 @@ PendingKind = Literal["clarification", "confirmation", "oauth_url", "form_elicit
 
 
 class ToolCallInfo(TypedDict):
-    """A tool call as people see it."""
+    """A tool call as people see it. `args_schema` is what changed arguments must fit."""
 
     call_id: str
     tool_name: str
     arguments: dict[str, Any]
+    args_schema: NotRequired[dict[str, Any]]
+    description: NotRequired[str]
 
 
 class ClarificationInfo(TypedDict):
@@ -29,6 +31,13 @@ class ClarificationInfo(TypedDict):
     call_id: str
     question: str
     context: str
+
+
+class AskedCall(TypedDict):
+    """What is known of a call that a person has to agree to: the schema of its arguments, and what it is about."""
+
+    schema: dict[str, Any] | None
+    about: str | None
 
 
 class RejectedToolFeedback(TypedDict):
@@ -75,6 +84,7 @@ class RequestState(TypedDict):
 
     messages: Annotated[list[AnyMessage], add_messages]
     allowed_types: NotRequired[list[str]]
+    asking: NotRequired[dict[str, AskedCall]]
     rejected: NotRequired[list[RejectedToolFeedback]]
     approvals: NotRequired[list[ApprovalOutcome]]
     results: NotRequired[dict[str, ToolMessage]]

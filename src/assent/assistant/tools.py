@@ -117,6 +117,9 @@ class Catalogue:
         usable = [tool.shown for name, tool in self._by_name.items() if self.usable(name, allowed)]
         return [CLARIFICATION, *usable]
 
+    def tool(self, name: str) -> Tool | None:
+        return self._by_name.get(name)
+
     def usable(self, name: str, allowed: Sequence[str]) -> Tool | None:
         tool = self._by_name.get(name)
         return tool if tool is not None and self.rules.type_of(tool) in allowed else None

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -17,6 +19,7 @@ from assent.settings import AssistantSettings
 
 log = logging.getLogger(__name__)
 
+_STOP_SECONDS = 2.0
 _missing: set[str] = set()
 _providers: dict[str, Any] = {}
 
@@ -35,9 +38,14 @@ def traced(settings: AssistantSettings, thread_id: str | None) -> Iterator[list[
 
 
 def stop() -> None:
-    """Sends what is left and ends the threads that send."""
-    for provider in _providers.values():
-        provider.shutdown()
+    """Sends what is left, to all of them together, and ends the threads that send. A host that does not take it in time
+    does not hold up the end."""
+    closing = [threading.Thread(target=one.shutdown, daemon=True) for one in _providers.values()]
+    for one in closing:
+        one.start()
+    end = time.monotonic() + _STOP_SECONDS
+    for one in closing:
+        one.join(max(0.0, end - time.monotonic()))
     _providers.clear()
 
 

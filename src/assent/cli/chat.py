@@ -19,13 +19,13 @@ import typer
 
 from assent.cli import problems
 from assent.cli.chat_hearing import ACCEPT, BrokenOff, Speaker, is_spoken, reply, show
-from assent.cli.chat_questions import QUIT, Left, ask, read
+from assent.cli.chat_questions import QUIT, Left, agreed, ask, read
 from assent.cli.escapes import escaped
 from assent.cli.item_views import decided
 from assent.cli.options import settings
 from assent.cli.output import say
 from assent.cli.remote import Key, Url, item_path
-from assent.errors import AssentError, Forbidden, Invalid, NotFound, Unauthenticated, Unavailable
+from assent.errors import AssentError, AssistantFailed, Forbidden, Invalid, NotFound, Unauthenticated, Unavailable
 from assent.services.assistant import OWN_ID
 from assent.services.assistant_views import last_answer, pending_action
 from assent.settings import is_loopback
@@ -125,7 +125,16 @@ class Chat:
                 return None
             if asked["kind"] == "other":
                 return self._wait_for_inbox(asked)
-            body = self._post("/resume", **ask(asked))
+            body = self._answered(ask(asked))
+
+    def _answered(self, answer: View) -> View:
+        """What comes of an answer. Where the assistant failed after it, the same answer lets it try again."""
+        while (body := self._post("/resume", **answer)).get("code") == AssistantFailed.code:
+            self._speaker.pause()
+            _complain(body)
+            if not agreed("  Your answer is kept. Try again? [y/n] "):
+                return {"status": "kept"}
+        return body
 
     def _wait_for_inbox(self, asked: View) -> None:
         """Until someone has decided there what cannot be decided here."""

@@ -55,12 +55,19 @@ def read(prompt: str, *, secret: bool = False) -> str:
     return line
 
 
+def agreed(prompt: str) -> bool:
+    return _choice(prompt, ("yes", "no")) == "yes"
+
+
 def call_table(call: Mapping[str, Any], title: str) -> list[str]:
     """A tool call: what will run, argument by argument, each in its canonical text."""
     args = call["arguments"]
     rows = {escaped(canonical.join("", name)): text(args[name]) for name in sorted(args)} or {"(none)": ""}
     width = max(map(len, ("argument", *rows)))
-    lines = [f"  {title}: {escaped(str(call['tool_name']))}", f"    {'argument':<{width}}  value"]
+    lines = [f"  {title}: {escaped(str(call['tool_name']))}"]
+    if call.get("description"):
+        lines += ["    about:", *(f"  {line}" for line in quoted(str(call["description"])))]
+    lines.append(f"    {'argument':<{width}}  value")
     return lines + [f"    {name:<{width}}  {value}".rstrip() for name, value in rows.items()]
 
 

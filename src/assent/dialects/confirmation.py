@@ -59,7 +59,9 @@ def _action(key: str, asked: Fields) -> Action:
         name=asked.text("tool_name"),
         args=args,
         args_text=canonical.text(args),
+        description=asked.optional_text("description"),
         allowed=(Verb.APPROVE, Verb.EDIT, Verb.REJECT),
+        schema=asked.mapping("args_schema") if asked.get("args_schema") is not None else None,
         call_id=asked.text("call_id"),
     )
 

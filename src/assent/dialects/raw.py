@@ -7,12 +7,14 @@ form ends up here too, with `problems` that say what is wrong, field by field.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from assent.dialects.dialect import Decoded
 from assent.dialects.verdicts import DECISION, RULES, TEXT_OR_JSON, Layout, pair
 from assent.domain import canonical
 from assent.domain.canonical import Json
 from assent.domain.questions import (
+    TOO_MANY,
     Action,
     Interrupt,
     InvalidDecision,
@@ -56,6 +58,14 @@ def question(interrupt: Interrupt, problems: Iterable[Problem] = ()) -> Question
         tuple(problems)[:MAX_PROBLEMS],
         interrupt,
     )
+
+
+def too_many(interrupt: Interrupt, count: int) -> Question:
+    """More than anybody reads. No rule has spoken of what is in it, so none of it is shown and nobody can answer it;
+    it can be withdrawn."""
+    told = question(Interrupt(interrupt.id, f"Asks about {count} things at once"), [TOO_MANY])
+    actions = tuple(replace(action, allowed=()) for action in told.actions)
+    return replace(told, actions=actions, interrupt=interrupt)
 
 
 def encode(question: Question, verdicts: Sequence[Verdict], layout: Layout = DECISION) -> Json:

@@ -26,7 +26,7 @@ from assent.dialects.dialect import Decoded, Dialect
 from assent.dialects.plain import plain
 from assent.dialects.verdicts import stringified
 from assent.domain.canonical import Json
-from assent.domain.questions import Interrupt, InvalidDecision, Problem, Question, Verdict
+from assent.domain.questions import MOST_ACTIONS, Interrupt, InvalidDecision, ItemType, Problem, Question, Verdict
 
 DIALECTS: tuple[Dialect, ...] = (
     human_interrupt,
@@ -51,7 +51,9 @@ def recognise(interrupt: Interrupt) -> Question:
     if asked.lost:
         return raw.question(asked, [*asked.lost, *remarks])
     found = next(question for dialect in DIALECTS if (question := dialect.recognise(asked)) is not None)
-    return replace(found, problems=(*found.problems, *remarks, *_unenforceable(found)))
+    if len(found.actions) > MOST_ACTIONS:
+        return raw.too_many(asked, len(found.actions))
+    return replace(found, problems=(*found.problems, *remarks, *_unenforceable(found), *_unbound(found)))
 
 
 def dialect_of(question: Question) -> Dialect:
@@ -105,6 +107,12 @@ def _schema(schema: object) -> tuple[Json, tuple[Problem, ...]]:
     if lost or not isinstance(value, dict):
         return None, (Problem("response_schema", "is not a JSON Schema and is left out"),)
     return value, ()
+
+
+def _unbound(question: Question) -> Iterator[Problem]:
+    for action in question.actions if question.type is ItemType.TOOL else ():
+        if action.call_id and action.known_by is None:
+            yield Problem(f"actions[{action.key}]", "has a NUL in its name or call id, so no approval is bound to it")
 
 
 def _unenforceable(question: Question) -> Iterator[Problem]:

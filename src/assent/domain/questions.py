@@ -61,6 +61,11 @@ class Problem:
     message: str
 
 
+MOST_ACTIONS = 500
+TOO_MANY = Problem("", f"asks about more than {MOST_ACTIONS} things at once, and cannot be answered: ask about fewer")
+"""Nobody reads that many, and reading them again and again would keep everybody else waiting."""
+
+
 @dataclass(frozen=True, slots=True)
 class Interrupt:
     """A pending interrupt as the graph raised it. `response_schema` is what a right answer must look like, if given.
@@ -91,6 +96,12 @@ class Action:
     allowed: tuple[Verb, ...] = ()
     schema: Json = None
     call_id: str | None = None
+
+    @property
+    def known_by(self) -> str | None:
+        """The id by which a gate can know the call again. None as well where a text column could not hold the id or the
+        name, so that no approval can be bound to it."""
+        return None if "\0" in f"{self.call_id}{self.name}" else self.call_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import zip_longest
 
 from assent.domain.canonical import Json
@@ -25,13 +25,23 @@ def masked(value: Json, paths: Sequence[Path]) -> Json:
 
 def covered(text: str | None, value: Json, paths: Sequence[Path]) -> str | None:
     """A text about the value, with a mask over every secret of it: agents like to repeat arguments in their words."""
-    for secret in sorted({one for path in paths for one in _texts(value, path)}, key=len, reverse=True):
+    return without(text, spelled(value, paths))
+
+
+def spelled(value: Json, paths: Sequence[Path]) -> set[str]:
+    """The secrets of the value, as a text would spell them."""
+    return {one for path in paths for one in _texts(value, path)}
+
+
+def without(text: str | None, secrets: Collection[str]) -> str | None:
+    """The text with a mask over every one of the secrets. The longest go first: a shorter one may be a part of them."""
+    for secret in sorted(secrets, key=len, reverse=True) if text else ():
         text = text and text.replace(secret, MASK)
     return text
 
 
 def _texts(value: Json, path: Path) -> Iterator[str]:
-    """The secrets at a path as a text would spell them."""
+    """What stands at a path, in the words of a text."""
     if isinstance(value, list):
         for one in value:
             yield from _texts(one, path)

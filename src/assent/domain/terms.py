@@ -25,7 +25,7 @@ from assent.domain.policies import (
     Rule,
     may_decide,
 )
-from assent.domain.questions import Action, Question, Verb
+from assent.domain.questions import TOO_MANY, Action, Question, Verb
 from assent.domain.secrets import covered, masked, secret_paths
 
 _FREE = ("clarification",)
@@ -135,7 +135,8 @@ def terms_of(
         return Terms(version, (policies.ADVISE_ALL.default,))
     calls = [Call(action.name, action.args, graph or "", agent.name, tenant, agent.id) for action in question.actions]
     found = [policies.judge(policy, call) for call in calls]
-    rules = tuple(dict.fromkeys(_asking(one.rule) if gated else one.rule for one in found))
+    asks = gated or TOO_MANY in question.problems  # which rules speak of these is not known: nobody goes past them
+    rules = tuple(dict.fromkeys(_asking(one.rule) if asks else one.rule for one in found))
     problems = (f"{problem.path}: {problem.message}" for one in found for problem in one.problems)
     return Terms(version, rules, tuple(dict.fromkeys(problems)))
 

@@ -30,7 +30,7 @@ def finish(
         frames.append(tx, *last)
     answers.settle(tx, run.id, {question["id"] for question in outcome.pending})
     if gated or outcome.status is not RunStatus.SUCCESS:
-        asking.cut_off(tx, run)
+        asking.cut_off_by(tx, run)
     if outcome.rolled_back:
         checkpoints.remove_of_run(tx, run.thread_id, run.id)
         runs.remove(tx, run.id)

@@ -20,7 +20,7 @@ from assent.domain.items import Execution, Item, ItemStatus
 from assent.domain.questions import Resolution, Verb, Verdict
 from assent.errors import Conflict, Invalid
 from assent.gate.keeper import Keeper, Pending, current_keeper
-from assent.store import asking, gate, items
+from assent.store import asking, gate, grants, items
 from assent.store.local import LocalStore
 from assent.store.transaction import Tx
 
@@ -130,6 +130,7 @@ class LocalInbox(Keeper):
 
         def write(tx: Tx) -> None:
             gate.heard(tx, pending.thread_id, pending.before)
+            _doubt_the_dead(tx, pending.thread_id)
             own = {"id": pending.interrupt_id, "value": pending.value, "response_schema": pending.response_schema}
             waiting = [*_others(tx, pending), own]
             asking.follow(tx, asking.Waiting(pending.thread_id, waiting, gated=True))
@@ -138,6 +139,14 @@ class LocalInbox(Keeper):
 
     def heard(self, thread_id: str, interrupt_ids: Sequence[str]) -> Callable[[Tx], None]:
         return lambda tx: gate.heard(tx, thread_id, interrupt_ids)
+
+
+def _doubt_the_dead(tx: Tx, thread_id: str) -> None:
+    """No server notices here that a process has died. A thread runs in one process at a time: calls of it that were
+    begun, and that no task of this process makes, were cut off."""
+    from assent.gate.task import alive
+
+    asking.cut_off(tx, grants.left_started(tx, thread_id, but_not_in=alive(thread_id)), "gate")
 
 
 def _others(tx: Tx, pending: Pending) -> list[dict[str, Json]]:

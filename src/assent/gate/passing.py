@@ -91,29 +91,38 @@ class Guarded(Protocol):
 
 
 def through(task: Task, keeper: Keeper, guarded: Guarded, args: Json, call_id: str) -> Steps:
+    if "\0" in f"{call_id}{guarded.name}":  # which no database can be trusted to keep
+        raise ValueError(f"the call of {guarded.name!r} has a NUL in its name or id: no approval could be bound to it")
     made = Call(task.thread_id, call_id, guarded.name, args, task.ns, guarded.idempotent)
     held = current_grant()
     if held is not None and (yield lambda tx: covers(held, tx.tenant, made)) and take_over(held):
         return (yield Make(args, held))
-    judged: Judged = yield _judging(task, keeper, made)
-    if judged.effect is Effect.NEVER:
+    judged, begun = yield _first_look(task, keeper, made)
+    if judged.effect is Effect.NEVER and not begun:
         return guarded.forbidden(judged.rule)
-    free = _is_free(judged, guarded.listed)
+    free = _is_free(judged, guarded.listed) and not begun
     if free and not guarded.conditional:
         return (yield Make(args))
     known = yield partial(gate.asked, thread_id=task.thread_id, call_id=call_id, interrupt_ids=task.interrupt_ids)
     own = {id: asked for id, asked in known.items() if asked.call_id == call_id}
     if free and not own:
         return (yield Make(args))
-    standing = _standing(task, keeper, made) if judged.sound and judged.alone and not own else None
-    return (yield from _granted(task, keeper, guarded, made, own, standing))
+    return (yield from _granted(task, keeper, guarded, made, own, judged))
+
+
+def _first_look(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], tuple[Judged, bool]]:
+    """What the policy says, and whether the call was begun before: then what it says now comes too late for it."""
+    judging = _judging(task, keeper, call)
+    return lambda tx: (judging(tx), grants.was_begun(tx, call))
 
 
 def _judging(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], Judged]:
     return partial(gate.judged, tool=call.tool, args=call.args, graph=task.graph_id, attempt=keeper.attempt)
 
 
-def _standing(task: Task, keeper: Keeper, call: Call) -> Standing:
+def _standing(task: Task, keeper: Keeper, call: Call, judged: Judged) -> Standing | None:
+    if not judged.sound or not judged.alone:
+        return None
     return partial(gate.stands_approved, tool=call.tool, args=call.args, graph=task.graph_id, attempt=keeper.attempt)
 
 
@@ -126,7 +135,7 @@ def _is_free(judged: Judged, listed: bool | None) -> bool:
 
 
 def _granted(
-    task: Task, keeper: Keeper, guarded: Guarded, made: Call, own: Mapping[str, Asked], standing: Standing | None
+    task: Task, keeper: Keeper, guarded: Guarded, made: Call, own: Mapping[str, Asked], judged: Judged
 ) -> Steps:
     """`own` are the questions that this task has asked about the call so far. Before the first one, a standing approval
     may answer instead."""
@@ -141,11 +150,12 @@ def _granted(
         return guarded.declined(declined)
     changed = (replace(made, args=one.args) for one in said if one.verb is Verb.EDIT)
     edits = [one for one in changed if canonical.text(one.args) != canonical.text(made.args)]
-    forbidden = yield from _forbidden(task, keeper, edits)
-    if forbidden is not None:
-        return guarded.forbidden(forbidden.rule)
-    call, passage = yield from _consumed(keeper, made, edits)
+    forbidden = judged if judged.effect is Effect.NEVER else (yield from _forbidden(task, keeper, edits))
+    standing = None if own else _standing(task, keeper, made, judged)
+    call, passage = yield from _consumed(keeper, made, edits, _consuming if forbidden is None else _recalling)
     match passage:
+        case Passage(Passing.ASK) if forbidden is not None:
+            return guarded.forbidden(forbidden.rule)
         case Passage(Passing.GO, Grant() as grant):
             task.skip(len(replies))
             result = yield from _made(keeper, grant, call.args)
@@ -171,27 +181,36 @@ def _forbidden(task: Task, keeper: Keeper, calls: Sequence[Call]) -> Generator[S
     return None
 
 
-def _consumed(keeper: Keeper, made: Call, edits: Sequence[Call]) -> Generator[Step, Any, tuple[Call, Passage]]:
+def _consumed(
+    keeper: Keeper, made: Call, edits: Sequence[Call], passing: Callable[[Keeper, Call], Callable[[Tx], Passage]]
+) -> Generator[Step, Any, tuple[Call, Passage]]:
     """The call as a person has changed it, or else as it was made: whichever there is a grant for. Changes come first,
     because what became of the call as it was made says nothing about them."""
     for edit in edits:
-        passage: Passage = yield _consuming(keeper, edit)
+        passage: Passage = yield passing(keeper, edit)
         if passage.passing is not Passing.ASK:
             return edit, passage
-    return made, (yield _consuming(keeper, made))
+    return made, (yield passing(keeper, made))
 
 
 def _consuming(keeper: Keeper, call: Call) -> Callable[[Tx], Passage]:
     return partial(gate.consume, call=call, attempt=keeper.attempt)
 
 
+def _recalling(keeper: Keeper, call: Call) -> Callable[[Tx], Passage]:
+    return partial(grants.recall, call=call, attempt=keeper.attempt)
+
+
 def _made(keeper: Keeper, grant: Grant, args: Json) -> Steps:
-    """The call itself. Whatever ends this process in between leaves the grant started: in doubt."""
+    """The call itself. Whatever ends this process in between leaves the grant started: in doubt. So does a call that
+    says so of itself."""
     finish = partial(grants.finish, grant_id=grant.id, attempt=keeper.attempt)
     try:
         result = yield Make(args, grant)
     except GraphInterrupt:
         yield Keep(partial(gate.pause, grant_id=grant.id, attempt=keeper.attempt))
+        raise
+    except results.CutOff:
         raise
     except Exception as error:
         yield Keep(partial(finish, result=results.failure(error), failed=True))

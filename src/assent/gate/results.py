@@ -22,6 +22,10 @@ class ResultLost(RuntimeError):
     """The call was made before, and what it returned could not be kept."""
 
 
+class CutOff(RuntimeError):
+    """Raised by a call that was sent and whose end nobody knows: its grant stays started, and the call is in doubt."""
+
+
 def recorded(result: Any) -> Json:
     """Never fails: the call has been made, whatever it returned."""
     try:

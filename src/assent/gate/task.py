@@ -50,6 +50,7 @@ class _Turns:
 
 _turns: WeakKeyDictionary[Callable[..., Any], _Turns] = WeakKeyDictionary()
 _turns_lock = threading.Lock()
+_alive: set[Task] = set()
 _inside: ContextVar[tuple[_Turns, ...]] = ContextVar("inside", default=())
 
 
@@ -102,11 +103,15 @@ class Task:
     def _held(self) -> Iterator[None]:
         """A task that has asked is at its end: whoever comes after asks the same, and starts nothing."""
         token = _inside.set((*_inside.get(), self._turns))
+        with _turns_lock:
+            _alive.add(self)
         try:
             if self._turns.asked is not None:
                 raise self._turns.asked
             yield
         finally:
+            with _turns_lock:
+                _alive.discard(self)
             _inside.reset(token)
             self._turns.lock.release()
 
@@ -143,6 +148,12 @@ class Task:
         raised = GraphInterrupt((Interrupt(value, self.next_id, response_schema=response_schema),))
         self._turns.asked = raised
         raise raised
+
+
+def alive(thread_id: str) -> set[str]:
+    """The tasks of the thread that stand before the gate or behind it now, in this process."""
+    with _turns_lock:
+        return {task.ns for task in _alive if task.thread_id == thread_id}
 
 
 def _on_a_loop() -> bool:

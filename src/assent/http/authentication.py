@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _PUBLIC = re.compile(r"/(ok|info|health-check|login|logout|static/.*|api/session|docs|openapi\.json|favicon\.ico)?")
 """Paths that answer without a credential. They tell nothing that belongs to a tenant."""
 
+_CREDENTIALS = ("x-api-key", "authorization")
 _PAGES = re.compile(r"/inbox(/.*)?")
 """Paths for people: without a session they lead to the sign-in page, also where a program would need no key."""
 
@@ -103,6 +104,8 @@ class Authentication:
     async def _keyless(self, connection: HTTPConnection) -> Principal:
         if self._settings.mode is not Mode.DEMO or connection.scope["path"] not in _TALKS:
             return local_agent()
+        if any(name in connection.headers for name in _CREDENTIALS):
+            return local_agent()  # who shows something, and be it wrong, is not the person who needs to show nothing
         if any(name in connection.headers for name in _BROWSERS):
             raise Unauthenticated("a page in a browser needs a key here")
         person = await self._local_person() if self._local_person else None
@@ -136,12 +139,14 @@ def _refuse(connection: HTTPConnection, error: AssentError) -> Response:
     """A person who opens a page is sent to sign in; a program gets the error."""
     path, query = connection.scope["path"], connection.url.query
     if isinstance(error, Unauthenticated) and _PAGES.fullmatch(path) and _opens_page(connection):
-        return RedirectResponse(f"/login?next={quote(f'{path}?{query}' if query else path)}", 303)
+        there = path if connection.scope.get("method") == "GET" else path.rpartition("/")[0]
+        return RedirectResponse(f"/login?next={quote(f'{there}?{query}' if query else there)}", 303)
     return errors.respond(path, error)
 
 
 def _opens_page(connection: HTTPConnection) -> bool:
-    return connection.scope.get("method") == "GET" and "text/html" in connection.headers.get("accept", "")
+    """Also by a form, or by the page's own script: after signing in they are back where it stood."""
+    return "text/html" in connection.headers.get("accept", "") or "assent-part" in connection.headers
 
 
 async def _caller(request: Request) -> Principal:  # async, or FastAPI would send it to a thread for every request

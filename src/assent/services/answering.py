@@ -84,9 +84,26 @@ def go_past_breakpoint(tx: Tx, caller: Principal, thread: Thread) -> None:
             deciding.answered(tx, caller, item, [Verdict("0", Verb.APPROVE)])
 
 
+def may_move(caller: Principal) -> bool:
+    """Whether a person's decision does not stand in the caller's way: they could make it themselves."""
+    return caller.may(Scope.DECIDE) and caller.kind is Kind.REVIEWER
+
+
+def require_settled(tx: Tx, caller: Principal, thread: Thread) -> None:
+    """Whoever may not decide must not remove the thread from under a call of which nobody knows whether it was made."""
+    doubtful = [] if may_move(caller) else items.left_in_doubt(tx, thread.id)
+    if doubtful:
+        raise ThreadWaits(
+            "a call of the thread was cut off, and only who may decide can remove it before that is settled",
+            hint="let a person say what became of the call, then remove the thread",
+            pending=thread.pending,
+            items=[item.id for item in doubtful],
+        )
+
+
 def require_free(tx: Tx, caller: Principal, thread: Thread) -> None:
     """Whoever may not decide must not get past what is gated: not by new input, nor by moving the thread's state."""
-    if caller.may(Scope.DECIDE) and caller.kind is Kind.REVIEWER:
+    if may_move(caller):
         return
     gated = items.gated_of_thread(tx, thread.id)
     if gated:

@@ -12,7 +12,7 @@ from uuid import UUID, uuid5
 
 from assent.domain.access import DEFAULT_TENANT, ROLE_SCOPES, Kind, Principal, Role
 from assent.domain.ids import new_id
-from assent.domain.runs import Strategy
+from assent.domain.runs import Run, Strategy
 from assent.domain.threads import Thread
 from assent.errors import AssentError, InvalidDecision, NotFound, StaleRevision, ThreadBusy, ThreadWaits, Unavailable
 from assent.ports import Store
@@ -57,6 +57,16 @@ def request_of(graph_id: str, name: str, text: str, *, aloud: bool = False) -> R
     )
 
 
+def again_after(failed: Run) -> RunRequest:
+    """The run that goes on where this one failed: from the thread's last checkpoint, with nothing new."""
+    return RunRequest(
+        assistant_id=failed.assistant_id,
+        metadata=failed.metadata,
+        stream_mode=tuple(failed.kwargs.get("stream_mode") or ("values",)),
+        multitask_strategy=Strategy.REJECT,
+    )
+
+
 class Assistant:
     def __init__(
         self,
@@ -77,16 +87,18 @@ class Assistant:
 
     async def run(self, caller: Principal, name: str, text: str, *, aloud: bool = False) -> Turn:
         """Says something to the assistant."""
+        thread_id = thread_of(caller.tenant, name)
+        await self._own(caller, name, thread_id)  # where there is none, it is made
+        return await self._started(caller, name, thread_id, request_of(self._graph_id, name, text, aloud=aloud))
+
+    async def _started(self, caller: Principal, name: str, thread_id: str, request: RunRequest) -> Turn:
         if not self._is_loaded():
             raise Unavailable(
                 f"the assistant is not there: the graph {self._graph_id!r} was not loaded",
                 hint="the server's log says why",
             )
-        thread_id = thread_of(caller.tenant, name)
-        await self._require_own_or_none(caller, thread_id)
         turn = self._turn(caller, name, thread_id, new_id())
         try:
-            request = request_of(self._graph_id, name, text, aloud=aloud)
             await self._runs.create(caller, thread_id, request, run_id=turn.run_id)
         except BaseException as error:
             turn.close()
@@ -98,10 +110,14 @@ class Assistant:
     async def resume(self, caller: Principal, name: str, answer: Answer) -> Turn | Replied:
         """Answers what the assistant waits for."""
         thread_id = thread_of(caller.tenant, name)
-        thread = await self._threads.get(caller, thread_id)
-        self._require_own(thread)
+        thread = await self._own(caller, name, thread_id)
+        if thread is None:
+            raise _unknown(name)
         asked = await self._store.read(caller.tenant, assistant_threads.asked, caller, thread_id, answer)
         if asked is None:
+            failed = await self._store.read(caller.tenant, assistant_threads.failed_after, caller, thread_id, answer)
+            if failed is not None:
+                return await self._started(caller, name, thread_id, again_after(failed))
             raise await self._store.read(caller.tenant, assistant_threads.nothing_waits, thread_id)
         verdicts = verdicts_of(asked, answer)
         if asked["revision"] > 1 and not thread.shown:
@@ -119,17 +135,15 @@ class Assistant:
     def _turn(self, caller: Principal, name: str, thread_id: str, run_id: str) -> Turn:
         return Turn(self._store, self._runs, caller, name, thread_id, run_id)
 
-    async def _require_own_or_none(self, caller: Principal, thread_id: str) -> None:
+    async def _own(self, caller: Principal, name: str, thread_id: str) -> Thread | None:
+        """A thread of another graph is none of the assistant's, and its state would not fit."""
         try:
             thread = await self._threads.get(caller, thread_id)
-        except NotFound:  # then it is made
-            return
-        self._require_own(thread)
-
-    def _require_own(self, thread: Thread) -> None:
-        """A thread of another graph is none of the assistant's, and its state would not fit."""
+        except NotFound:
+            return None
         if thread.graph_id not in (None, self._graph_id):
-            raise NotFound("there is no such thread of the assistant's")
+            raise _unknown(name)
+        return thread
 
     async def _not_now(self, caller: Principal, thread_id: str, error: AssentError) -> AssentError:
         found, decision = await self._store.read(caller.tenant, assistant_threads.standing, caller, thread_id)
@@ -137,6 +151,10 @@ class Assistant:
             told: View = {"decision": decision} if decision and isinstance(error, ThreadWaits) else {}
             return ThreadBusy("the assistant is still at it", hint=None, pending_action=NO_ACTION, **told)
         return ThreadWaits("the assistant waits for an answer first", pending_action=pending_action(found))
+
+
+def _unknown(name: str) -> NotFound:
+    return NotFound(f"the assistant has no thread {name!r}", thread_id=name)
 
 
 class LocalPerson:

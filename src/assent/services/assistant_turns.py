@@ -22,6 +22,7 @@ _LOOK_EVERY = 1.0
 _FAILED = "its model, or a server that it needs, failed"
 _FAILURES = {
     "McpFailed": "the MCP server that it needs does not answer",
+    "McpLost": "the MCP server that it needs was lost in the middle of a call",
     "ConfigError": "it is not configured rightly",
     "ModelFailed": "its model failed",
 }

@@ -128,4 +128,5 @@ def _clarification(action: View) -> View:
 
 
 def _tool_call(action: View) -> View:
-    return {"call_id": action["call_id"], "tool_name": action["name"], "arguments": action["args"]}
+    call = {"call_id": action["call_id"], "tool_name": action["name"], "arguments": action["args"]}
+    return {**call, "description": action["description"]} if action["description"] else call

@@ -21,8 +21,10 @@ from assent.engine import schemas
 from assent.engine.graphs import GraphSpec
 from assent.errors import AlreadyExists, Invalid, NotFound
 from assent.ports import Authorizer, Store
+from assent.services.answering import require_settled
 from assent.services.assistant_access import AssistantAccess
 from assent.services.own_assistants import OwnAssistants
+from assent.services.refusals import noted
 from assent.store import assistants, runs, thread_search, threads
 from assent.store.assistants import SortBy
 from assent.store.transaction import Tx
@@ -137,15 +139,17 @@ class Assistants:
         await self._own.ensure(caller.tenant)
         if delete_threads:
             theirs = await self._may.delete_threads(caller, known)
-            while await self._delete_some_threads(caller.tenant, known, visible, theirs):
-                pass
+            async with noted(self._store, caller):
+                while await self._delete_some_threads(caller, known, visible, theirs):
+                    pass
         await self._store.write(caller.tenant, _delete, known, visible)
 
     async def _delete_some_threads(
-        self, tenant: str, assistant_id: str, visible: Visible | None, theirs: Visible | None
+        self, caller: Principal, assistant_id: str, visible: Visible | None, theirs: Visible | None
     ) -> bool:
         """Not all at once, so that no other write has to wait long."""
-        deleted, running = await self._store.write(tenant, _delete_threads, assistant_id, visible, theirs)
+        tenant = caller.tenant
+        deleted, running = await self._store.write(tenant, _delete_threads, assistant_id, visible, theirs, caller)
         if self._store.queue is not None:
             for run_id in running:
                 await self._store.queue.cancel(tenant, run_id)
@@ -282,15 +286,16 @@ def _versions(tx: Tx, /, assistant_id: str, visible: Visible | None, **page: Any
 
 
 def _delete_threads(
-    tx: Tx, assistant_id: str, visible: Visible | None, theirs: Visible | None
+    tx: Tx, assistant_id: str, visible: Visible | None, theirs: Visible | None, caller: Principal
 ) -> tuple[int, list[str]]:
     """How many of the caller's threads went, and which runs of them may still be executed somewhere."""
     _locked(tx, assistant_id, visible)
     query = ThreadQuery(metadata={"assistant_id": assistant_id}, visible=theirs, limit=_THREADS_AT_ONCE)
-    found = [thread.id for thread in thread_search.search(tx, query, values=False)[0]]
-    running = [run.id for thread_id in found for run in runs.active(tx, thread_id)]
-    for thread_id in found:
-        threads.remove(tx, thread_id)
+    found = thread_search.search(tx, query, values=False)[0]
+    running = [run.id for thread in found for run in runs.active(tx, thread.id)]
+    for thread in found:
+        require_settled(tx, caller, thread)
+        threads.remove(tx, thread.id)
     return len(found), running
 
 

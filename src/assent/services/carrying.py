@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
 from assent import dialects
@@ -21,20 +22,21 @@ from assent.store.transaction import Tx
 _AT_ONCE = timedelta()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Case:
-    """An item with everything that deciding it needs to know."""
+    """An item with everything that deciding it needs to know. Its questions are read once: there may be hundreds of
+    actions in them, and they are looked at for each."""
 
     item: Item
     revision: Revision
     terms: Terms
 
-    @property
+    @cached_property
     def question(self) -> Question:
         """As it stands now, with no more verbs than the policy allows."""
         return within(asking.question_of(self.item, self.revision), self.terms)
 
-    @property
+    @cached_property
     def asked(self) -> Question:
         """As the agent asked it: what its answer has to fit."""
         return asking.question_of(self.item, replace(self.revision, edits={}))
@@ -89,7 +91,7 @@ def doubts(tx: Tx, case: Case, keys: Collection[str]) -> list[dict[str, str]]:
     """Calls of the thread just like these actions of the case that were cut off, and that nobody has settled yet."""
     thread_id = case.item.thread_id
     actions = asking.question_of(case.item, case.revision).actions if thread_id else ()
-    asked = (one for one in actions if one.key in keys and one.call_id)
+    asked = (one for one in actions if one.key in keys and one.known_by)
     found = (grant for one in asked for grant in grants.doubted_like(tx, str(thread_id), one.name, one.args))
     unique = {grant.id: grant for grant in found}.values()
     return [{"item_id": one.item_id, "grant_id": one.id, "tool": one.tool, "call_id": one.call_id} for one in unique]
@@ -106,8 +108,8 @@ def grant(tx: Tx, case: Case, said: Sequence[Verdict], decision_id: str, *, wait
     """One grant for each call that was agreed to and that the gate can know again by the agent's id for it."""
     going = _going(said)
     for action in asking.question_of(case.item, case.revision).actions:
-        if action.key in going and action.call_id and case.item.thread_id:
-            _grant(tx, case, action, action.call_id, decision_id, wait)
+        if action.key in going and action.known_by and case.item.thread_id:
+            _grant(tx, case, action, action.known_by, decision_id, wait)
 
 
 def _going(said: Sequence[Verdict]) -> set[str]:

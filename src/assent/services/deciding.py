@@ -6,9 +6,11 @@ and the timeline stand or fall together. Whoever comes second finds the item loc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import takewhile
 
 from assent import dialects
 from assent.dialects.breakpoint import NAME as BREAKPOINT
@@ -17,9 +19,9 @@ from assent.domain.access import Kind, Principal, Role, Scope
 from assent.domain.canonical import Json
 from assent.domain.grants import Grant
 from assent.domain.ids import new_id
-from assent.domain.items import Execution, Item, ItemStatus, Revision, as_asked, edits_in
-from assent.domain.policies import Call, Decider, Effect, judge
-from assent.domain.questions import Problem, Resolution, Verb, Verdict
+from assent.domain.items import Execution, Item, ItemStatus, as_asked, edits_in
+from assent.domain.policies import Decider
+from assent.domain.questions import Action, Problem, Question, Resolution, Verb, Verdict
 from assent.domain.terms import Terms, next_due, stricter
 from assent.errors import (
     AlreadyDecided,
@@ -35,8 +37,7 @@ from assent.errors import (
 from assent.services import carrying
 from assent.services.carrying import Case, case_of
 from assent.services.decision_views import decision_view, with_secrets
-from assent.store import asking, decisions, deliveries, events, grants, items, policies, threads, users
-from assent.store.agents import agent_of
+from assent.store import asking, decisions, deliveries, events, grants, items, threads, users
 from assent.store.decisions import Decision
 from assent.store.transaction import Tx
 
@@ -83,10 +84,12 @@ def decide(tx: Tx, caller: Principal, item_id: str, proposal: Proposal) -> Item:
     case = case_of(tx, item)
     require_right(tx, caller, case)
     verdicts = proposal.spread(case)
-    encode(tx, case, verdicts)
+    encode(case, verdicts)
     if item.status is ItemStatus.REVISION_REQUESTED:
         decisions.dismiss_closing(tx, item.id)
-    return _settled(tx, caller, _edited(tx, caller, case, verdicts), verdicts, proposal)
+    with _naming_fields():
+        edited = _edited(tx, caller, case, verdicts)
+    return _settled(tx, caller, edited, verdicts, proposal)
 
 
 def foreseen(tx: Tx, caller: Principal, item: Item, proposal: Proposal) -> str:
@@ -96,7 +99,7 @@ def foreseen(tx: Tx, caller: Principal, item: Item, proposal: Proposal) -> str:
     case = case_of(tx, item)
     require_right(tx, caller, case)
     verdicts = proposal.spread(case)
-    encode(tx, case, verdicts)
+    encode(case, verdicts)
     status = item.moved(ItemStatus(questions.outcome(verdicts).status))
     if status is ItemStatus.REJECTED:
         return status
@@ -108,15 +111,17 @@ def foreseen(tx: Tx, caller: Principal, item: Item, proposal: Proposal) -> str:
 def answered(tx: Tx, caller: Principal, item: Item, verdicts: Sequence[Verdict] | None) -> Item:
     """Someone answered outside the inbox, and their run carries the answer. Of what is gated only a person may, by the
     same rules as in the inbox and only where their word alone is enough."""
+    _require_pending(tx, item)
     case, said = case_of(tx, item), tuple(verdicts or ())
     if case.revision.edits:  # the answer speaks of what the agent asked, not of what a reviewer has made of it
         raise StaleRevision(revision=item.revision, hash=item.hash)
-    if not item.gated:
+    if item.gated:
+        require_right(tx, caller, case)
+        _require_allowed(case, said)
+    case = _edited(tx, caller, case, said)
+    if not case.item.gated:
         return _advised(tx, caller, case, said)
-    require_right(tx, caller, case)
-    _require_allowed(case, said)
-    proposal = Proposal(item.revision, item.hash, via=LANGGRAPH)
-    decided = _settled(tx, caller, _edited(tx, caller, case, said), said, proposal)
+    decided = _settled(tx, caller, case, said, Proposal(item.revision, item.hash, via=LANGGRAPH))
     if decided.status.open:
         raise Conflict("someone else has to agree as well: decide it in the inbox")
     return decided
@@ -125,7 +130,6 @@ def answered(tx: Tx, caller: Principal, item: Item, verdicts: Sequence[Verdict] 
 def _advised(tx: Tx, caller: Principal, case: Case, said: tuple[Verdict, ...]) -> Item:
     """An answer that whoever may start runs may give. Only a person's has grants in it."""
     if _is_person(caller):
-        case = _edited(tx, caller, case, said)
         carrying.require_settled(tx, case, said)
     outcome = questions.outcome(said) if said else None
     status = ItemStatus(outcome.status) if outcome else ItemStatus.APPROVED
@@ -188,8 +192,9 @@ def undo(tx: Tx, caller: Principal, item_id: str) -> Item:
         due_at=due_at,
         due=due,
     )
+    restored = _unedited(tx, caller, reopened, decision)
     events.append(tx, caller, "item.undone", item.subject, {"decision": decision.id})
-    return reopened
+    return restored
 
 
 def _take_back(tx: Tx, caller: Principal, item: Item) -> Item:
@@ -199,8 +204,21 @@ def _take_back(tx: Tx, caller: Principal, item: Item) -> Item:
         raise Conflict("there is no decision to take back")
     decisions.dismiss_one(tx, own.id)
     changed = items.change(tx, item, approvals=len(decisions.standing(tx, item)))
+    restored = _unedited(tx, caller, changed, own)
     events.append(tx, caller, "item.undone", item.subject, {"decision": own.id})
-    return changed
+    return restored
+
+
+def _unedited(tx: Tx, caller: Principal, item: Item, undone: Decision) -> Item:
+    """What its author changed goes with the decision: whoever approves next finds what was asked before, and not what
+    someone has thought better of. It stays as strict as the change has made it."""
+    current = items.revision(tx, item.id, item.revision)
+    changed = current.author == undone.actor and any(one.verb is Verb.EDIT for one in undone.verdicts)
+    if not (changed and current.edits):
+        return item
+    before = items.revision(tx, item.id, item.revision - 1)
+    revision = replace(before, number=item.revision + 1, author=caller.actor, notes="undone")
+    return asking.revise(tx, item, revision, actor=caller.actor, kind="item.edited")
 
 
 def _still_asked(tx: Tx, item: Item) -> bool:
@@ -273,10 +291,22 @@ def require_open(tx: Tx, item: Item, revision: int, hash: str) -> None:
         if winner is None:
             item.moved(ItemStatus.APPROVED)
         raise AlreadyDecided(f"the item is {item.status}", decision=decision_view(tx, winner))
-    if item.expires_at is not None and item.expires_at <= tx.now():
-        replace(item, status=ItemStatus.EXPIRED).moved(ItemStatus.APPROVED)
+    _require_in_time(tx, item)
     if (revision, hash) != (item.revision, item.hash):
         raise StaleRevision(revision=item.revision, hash=item.hash)
+
+
+def _require_pending(tx: Tx, item: Item) -> None:
+    """Nobody has said anything to it that is on its way: a revision that was asked for has won like any decision."""
+    if item.status is not ItemStatus.PENDING:
+        raise AlreadyDecided(f"the item is {item.status}", decision=decision_view(tx, decisions.closing(tx, item.id)))
+    _require_in_time(tx, item)
+
+
+def _require_in_time(tx: Tx, item: Item) -> None:
+    """What has expired is over, also in the moment before it is closed."""
+    if item.expires_at is not None and item.expires_at <= tx.now():
+        replace(item, status=ItemStatus.EXPIRED).moved(ItemStatus.APPROVED)
 
 
 def _require_given_back(tx: Tx, item: Item) -> None:
@@ -302,11 +332,19 @@ def require_right(tx: Tx, caller: Principal, case: Case) -> None:
             missing=[Scope.DECIDE.value],
             item=case.item.id,
         )
-    editor = case.revision.author if case.revision.edits else None
-    refusal = case.terms.refusal(_decider(tx, caller), started_by=case.item.requester, edited_by=editor)
+    edited_by = caller.actor if caller.actor in _editors(tx, case) else None
+    refusal = case.terms.refusal(_decider(tx, caller), started_by=case.item.requester, edited_by=edited_by)
     if refusal is not None:
         refused = SelfApproval if refusal.code == SelfApproval.code else Forbidden
         raise refused(refusal.reason, missing=[refusal.rule], item=case.item.id)
+
+
+def _editors(tx: Tx, case: Case) -> set[str]:
+    """Everyone whose changes are in what is asked now: each builds on those before, back to what the agent asked."""
+    if not case.revision.edits:
+        return set()
+    back = reversed(items.revisions(tx, case.item.id))
+    return {one.author for one in takewhile(lambda revision: revision.edits, back)}
 
 
 def _is_person(caller: Principal) -> bool:
@@ -314,15 +352,19 @@ def _is_person(caller: Principal) -> bool:
     return caller.kind is Kind.REVIEWER and caller.may(Scope.DECIDE)
 
 
-def encode(tx: Tx, case: Case, verdicts: Sequence[Verdict]) -> Json:
+def encode(case: Case, verdicts: Sequence[Verdict]) -> Json:
     """What the agent will be told, or `InvalidDecision` naming each field that is wrong."""
-    try:
+    with _naming_fields():
         _require_allowed(case, verdicts)
-        problems = [*_forbidden_tools(tx, case, verdicts)]
-        if problems:
-            raise questions.InvalidDecision(problems)
         edited = replace(case.revision, edits=edits_in(verdicts, case.revision))
         return dialects.encode(case.asked, as_asked(verdicts, edited))
+
+
+@contextmanager
+def _naming_fields() -> Iterator[None]:
+    """The inbox's own refusal for what does not fit the question; who answers from elsewhere gets theirs there."""
+    try:
+        yield
     except questions.InvalidDecision as error:
         found = [{"path": one.path, "message": one.message} for one in error.problems]
         raise InvalidDecision(str(error), errors=found) from None
@@ -339,39 +381,47 @@ def _require_allowed(case: Case, verdicts: Sequence[Verdict]) -> None:
         raise questions.InvalidDecision(problems)
 
 
-def _forbidden_tools(tx: Tx, case: Case, verdicts: Sequence[Verdict]) -> Sequence[Problem]:
-    """An edit may lead to another tool, or to other arguments, only where the policy lets that run at all."""
-    names = {action.key: action.name for action in case.question.actions}
-    edited = [(index, one) for index, one in enumerate(verdicts) if one.verb is Verb.EDIT and one.key in names]
-    policy, graph, agent = policies.in_force(tx).parsed(), case.item.graph_id or "", agent_of(tx, case.item.requester)
-    calls = (
-        (index, one, Call(one.name or names[one.key], one.args, graph, agent.name, tx.tenant, agent.id))
-        for index, one in edited
-    )
-    return [
-        Problem(
-            f"actions[{index}].{'name' if one.name else 'args'}", f"the policy never lets {call.tool} run like this"
-        )
-        for index, one, call in calls
-        if judge(policy, call).effect is Effect.NEVER
-    ]
-
-
 def _edited(tx: Tx, caller: Principal, case: Case, verdicts: Sequence[Verdict]) -> Case:
-    """Changed arguments are a revision of their own, and what others said to the one before counts no more."""
+    """Changed arguments are a revision of their own, and what others said to the one before counts no more. Where it
+    stays advisory, whoever may answer may change it."""
     edits = edits_in(verdicts, case.revision)
+    revision = replace(case.revision, number=case.item.revision + 1, edits=edits, author=caller.actor, notes=None)
+    question = asking.question_of(case.item, revision)
+    _require_runnable(tx, case, question, verdicts)
     if edits == case.revision.edits:
         return case
-    revision = replace(case.revision, number=case.item.revision + 1, edits=edits, author=caller.actor, notes=None)
-    terms = _edited_terms(tx, case, revision)
-    require_right(tx, caller, replace(case, terms=terms))
+    terms = _edited_terms(tx, case, question)
+    if terms.gated or _is_person(caller):
+        require_right(tx, caller, replace(case, terms=terms))
     item = asking.revise(tx, case.item, revision, actor=caller.actor, kind="item.edited", **asking.bound(terms))
     return Case(item, revision, terms)
 
 
-def _edited_terms(tx: Tx, case: Case, revision: Revision) -> Terms:
+def _require_runnable(tx: Tx, case: Case, question: Question, verdicts: Sequence[Verdict]) -> None:
+    """An edit may lead to another tool, or to other arguments, only where the policy lets that run at all."""
+    actions = {action.key: action for action in question.actions}
+    edited = ((index, one) for index, one in enumerate(verdicts) if one.verb is Verb.EDIT and one.key in actions)
+    problems = [
+        Problem(
+            f"actions[{index}].{'name' if one.name else 'args'}",
+            f"the policy never lets {actions[one.key].name} run like this",
+        )
+        for index, one in edited
+        if not _may_run(tx, case, question, actions[one.key])
+    ]
+    if problems:
+        raise questions.InvalidDecision(problems)
+
+
+def _may_run(tx: Tx, case: Case, question: Question, action: Action) -> bool:
+    """Whether there is any way to say yes to this one. What the policy says of the others is their own matter."""
+    terms = _edited_terms(tx, case, replace(question, actions=(action,)))
+    return terms.allows(Verb.APPROVE) or terms.allows(Verb.EDIT)
+
+
+def _edited_terms(tx: Tx, case: Case, question: Question) -> Terms:
     """Another amount may need other people: what was changed is judged like what is asked."""
-    item, question = case.item, asking.question_of(case.item, revision)
+    item = case.item
     now = asking.judged(tx, question, graph_id=item.graph_id, requester=item.requester, gated=item.gated)
     return stricter(case.terms, now)
 
@@ -382,7 +432,7 @@ def _settled(tx: Tx, caller: Principal, case: Case, verdicts: tuple[Verdict, ...
     status = case.item.moved(ItemStatus(outcome.status))
     carrying.require_settled(tx, case, said)
     agreed = _agreed(tx, caller, case, said) if status is ItemStatus.APPROVED else 0
-    if not _counts(caller, case):
+    if not _counts(tx, caller, case):
         return _only_edited(case, verdicts)
     if status is ItemStatus.APPROVED and agreed + 1 < case.terms.approvals:
         return _count_in(tx, caller, case, verdicts, proposal)
@@ -392,10 +442,9 @@ def _settled(tx: Tx, caller: Principal, case: Case, verdicts: tuple[Verdict, ...
     return _close(tx, caller, case, decision, status, outcome.resolution, _undo_until(tx, proposal.grace))
 
 
-def _counts(caller: Principal, case: Case) -> bool:
+def _counts(tx: Tx, caller: Principal, case: Case) -> bool:
     """Under separate duties the word of who has just changed it does not count; they were let in before the change."""
-    own_edit = bool(case.revision.edits) and case.revision.author == caller.actor
-    return not (case.terms.separate_duties and own_edit)
+    return not (case.terms.separate_duties and caller.actor in _editors(tx, case))
 
 
 def _agreed(tx: Tx, caller: Principal, case: Case, said: Sequence[Verdict]) -> int:

@@ -12,6 +12,7 @@ from assent.domain import filters
 from assent.domain.access import Kind, Principal, Scope
 from assent.domain.canonical import Json
 from assent.domain.ids import new_id
+from assent.domain.items import ItemStatus
 from assent.domain.questions import Verb
 from assent.domain.timeline import Event
 from assent.domain.visibility import Visible, shows
@@ -79,6 +80,12 @@ class Inbox:
             raise Invalid(f"sort: {sort!r} is not an order", hint=f"one of: {', '.join(item_search.SORTS)}")
         wanted, visible = filters.parse(filter), await self._visible(caller)
         return await self._store.read(caller.tenant, _list, caller, wanted, visible, sort, limit, cursor)
+
+    async def following(self, caller: Principal, item_id: str, *, filter: str = "") -> str | None:
+        """The next item of this list that waits: an older one, or the newest where there is none."""
+        caller.require(Scope.ITEMS_READ)
+        wanted, visible = filters.parse(filter), await self._visible(caller)
+        return await self._store.read(caller.tenant, _following, caller, wanted, visible, item_id)
 
     async def pending(self, caller: Principal, wanted: Sequence[filters.Filter]) -> Sequence[Waiting]:
         """How many items of each filter wait, in one look."""
@@ -186,12 +193,17 @@ class Inbox:
         own_key = f"{key} {item_id}" if key else None
         try:
             if dry_run:
-                status = await self._store.read(caller.tenant, _tried, caller, item_id, proposal)
+                status = await self._foreseen(caller, item_id, proposal)
             else:
                 status = (await self.decide(caller, item_id, proposal, key=own_key))["status"]
         except AssentError as error:
             return Result(item_id, False, error={"code": error.code, "message": error.message, **error.extra})
         return Result(item_id, True, status)
+
+    async def _foreseen(self, caller: Principal, item_id: str, proposal: Proposal) -> str:
+        tried = await self._seen(caller, item_id, lambda tx, caller, item_id: _tried(tx, caller, item_id, proposal))
+        status: str = await self._store.read(caller.tenant, tried, caller, item_id)
+        return status
 
     # Requests
 
@@ -231,12 +243,13 @@ class Inbox:
         return await self._once(caller, item_id, key, ("cancel", item_id, notes), act)
 
     async def reveal(self, caller: Principal, item_id: str) -> Views:
-        """The arguments with their secrets, for a person who may decide. The timeline keeps that they looked."""
+        """The arguments with their secrets, for a person who may decide this. The timeline keeps that they looked."""
         caller.require(Scope.DECIDE)
         if caller.kind is not Kind.REVIEWER:
             raise Forbidden("only a person is shown secrets", missing=[Scope.DECIDE.value])
         revealing = await self._seen(caller, item_id, _reveal)
-        revealed: Views = await self._store.write(caller.tenant, revealing, caller, item_id)
+        async with noted(self._store, caller):
+            revealed: Views = await self._store.write(caller.tenant, revealing, caller, item_id)
         return revealed
 
     # Working together
@@ -335,6 +348,11 @@ def _list(
     return ItemPage(rows(page.items), page.next, asdict(counts))
 
 
+def _following(tx: Tx, caller: Principal, wanted: filters.Filter, visible: Visible | None, item_id: str) -> str | None:
+    near = item_search.after(tx, wanted, caller.actor, visible, found(tx, item_id))
+    return next((one.id for one in near if one.status is ItemStatus.PENDING), None)
+
+
 def _get(tx: Tx, caller: Principal, item_id: str) -> View:
     return full(tx, caller, found(tx, item_id))
 
@@ -367,8 +385,9 @@ def _entry(event: Event, payload: str | None) -> View:
 
 
 def _tried(tx: Tx, caller: Principal, item_id: str, proposal: Proposal) -> str:
-    """What deciding would do, without doing it."""
+    """What deciding would do, without doing it. Where an item stands is told to who could decide it."""
     item = found(tx, item_id)
+    deciding.require_right(tx, caller, case_of(tx, item))
     return deciding.foreseen(tx, caller, item, proposal)
 
 
@@ -381,6 +400,7 @@ def _comment(tx: Tx, caller: Principal, item_id: str, text: str) -> View:
 
 def _reveal(tx: Tx, caller: Principal, item_id: str) -> Views:
     item = found(tx, item_id)
+    deciding.require_right(tx, caller, case_of(tx, item))
     events.append(tx, caller, "item.revealed", item.subject, {"revision": item.revision})
     return unmasked(tx, item)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,9 +12,11 @@ from assent.domain import canonical
 from assent.domain.access import Kind, Principal, Scope
 from assent.domain.canonical import Json
 from assent.domain.items import Execution, Item, ItemStatus, Revision
-from assent.domain.questions import Action, Question
-from assent.domain.secrets import covered, masked, secret_paths
+from assent.domain.questions import TOO_MANY, Action, Question
+from assent.domain.secrets import masked, secret_paths, spelled, without
+from assent.errors import Forbidden
 from assent.services.carrying import Case, case_of, doubts
+from assent.services.deciding import require_right
 from assent.services.decision_views import decision_view
 from assent.store import decisions, deliveries, grants, items
 from assent.store.transaction import Tx
@@ -63,12 +65,12 @@ def summary(item: Item) -> View:
 def full(tx: Tx, caller: Principal, item: Item) -> View:
     """Everything there is to know about it."""
     case = case_of(tx, item)
-    question = case.question
+    question, secrets = case.question, _secrets(case)
     draft, snoozed_until = items.marks_of(tx, item.id, caller.actor)
     return {
         **summary(item),
-        "description": _covered(question.description, case),
-        "actions": [_action(action, case) for action in question.actions],
+        "description": without(question.description, secrets),
+        "actions": [_action(action, case, secrets) for action in question.actions],
         "doubts": doubts(tx, case, {one.key for one in question.actions}) if item.status.open else [],
         "problems": [{"path": one.path, "message": one.message} for one in question.problems],
         "asked": _asked(case, question),
@@ -93,7 +95,8 @@ def unmasked(tx: Tx, item: Item) -> list[View]:
 
 def revision_view(item: Item, revision: Revision, case: Case) -> View:
     """A revision as it was asked, whatever has come after it."""
-    question = Case(item, revision, case.terms).question
+    then = Case(item, revision, case.terms)
+    question, secrets = then.question, _secrets(then)
     return {
         "revision": revision.number,
         "hash": revision.hash,
@@ -101,8 +104,8 @@ def revision_view(item: Item, revision: Revision, case: Case) -> View:
         "notes": revision.notes,
         "created_at": _at(revision.created_at),
         "title": question.title,
-        "description": _covered(question.description, Case(item, revision, case.terms)),
-        "actions": [_action(action, Case(item, revision, case.terms)) for action in question.actions],
+        "description": without(question.description, secrets),
+        "actions": [_action(action, then, secrets) for action in question.actions],
     }
 
 
@@ -110,14 +113,14 @@ def comment_view(row: Any) -> View:
     return {"id": row.comment_id, "actor": row.actor, "text": row.text, "at": _at(row.at)}
 
 
-def _action(action: Action, case: Case) -> View:
+def _action(action: Action, case: Case, secrets: Collection[str]) -> View:
     args = masked(action.args, _paths(action, case))
     return {
         "key": action.key,
         "name": action.name,
         "args": args,
         "args_text": canonical.text(args),
-        "description": _covered(action.description, case),
+        "description": without(action.description, secrets),
         "allowed": list(action.allowed),
         "schema": action.schema,
         "risk": case.item.risk,
@@ -130,15 +133,15 @@ def _paths(action: Action, case: Case) -> list[tuple[str, ...]]:
     return secret_paths(action.schema, case.terms.mask)
 
 
-def _covered(text: str | None, case: Case) -> str | None:
-    for action in (*case.asked.actions, *case.question.actions):
-        text = covered(text, action.args, _paths(action, case))
-    return text
+def _secrets(case: Case) -> set[str]:
+    """Of all its actions, as asked and as changed: what an agent says of one may repeat what is asked in another."""
+    actions = (*case.asked.actions, *case.question.actions)
+    return {secret for action in actions for secret in spelled(action.args, _paths(action, case))}
 
 
 def _asked(case: Case, question: Question) -> Json:
     """The value as it was raised; left out where it holds a secret, which could stand anywhere in it."""
-    secret = any(_paths(action, case) for action in question.actions)
+    secret = TOO_MANY in question.problems or any(_paths(action, case) for action in question.actions)
     return None if secret else case.revision.asked
 
 
@@ -169,6 +172,7 @@ def _can(tx: Tx, caller: Principal, case: Case) -> list[str]:
     """What the caller could do now, as far as rights and status say; a policy may still refuse."""
     item, may = case.item, set[str]()
     decides = caller.kind is Kind.REVIEWER and caller.may(Scope.DECIDE)
+    named = decides and _is_let(tx, caller, case)
     waits = item.status is ItemStatus.PENDING or (item.status.open and item.held)
     if caller.may(Scope.COMMENTS_WRITE):
         may |= {"comment", "claim", "snooze"}
@@ -176,18 +180,27 @@ def _can(tx: Tx, caller: Principal, case: Case) -> list[str]:
         may.add("decide")
     if decides and item.status is ItemStatus.PENDING and (item.held or feedback(case.asked, "notes")):
         may.add("request_revision")
-    if decides and item.status.open:
+    if named and item.status.open:
         may.add("cancel")
     if item.status.open and caller.actor == item.requester:
         sent_back = item.held and item.status is ItemStatus.REVISION_REQUESTED
         may |= {"cancel", *(("resubmit",) if sent_back else ())}
     if _may_undo(tx, caller, item):
         may.add("undo")
-    if decides and any(_paths(action, case) for action in case.question.actions):
+    if named and any(_paths(action, case) for action in case.question.actions):
         may.add("reveal")
     if decides and item.execution is Execution.IN_DOUBT:
         may.add("settle_doubt")
     return sorted(may)
+
+
+def _is_let(tx: Tx, caller: Principal, case: Case) -> bool:
+    """Whether every rule of the item lets this person decide it."""
+    try:
+        require_right(tx, caller, case)
+    except Forbidden:
+        return False
+    return True
 
 
 def _may_undo(tx: Tx, caller: Principal, item: Item) -> bool:

@@ -56,13 +56,7 @@ class Policies:
         """Puts a policy in force; what was asked before keeps the one it was asked under. `after` is the version that
         this one was made from: where another has come in between, nothing is changed. A program cannot: one that may
         say what runs without being asked needs no approval any more."""
-        caller.require(Scope.POLICY_WRITE)
-        if not is_answerable(caller):
-            raise Forbidden(
-                f"a {caller.kind} does not say what may run without being asked",
-                hint="let a person put it in force, or whoever holds the database: assent policy set",
-                missing=[Kind.REVIEWER.value],
-            )
+        _require_author(caller, "say what may run without being asked")
         return await self._store.write(caller.tenant, _put, caller, read(document), source, after)
 
     async def provide(self, tenant: str, policy: Policy, source: str) -> None:
@@ -71,8 +65,9 @@ class Policies:
         await self._store.write(tenant, _provide, policy, source)
 
     async def test(self, caller: Principal, document: Json) -> Replay:
-        """What this policy would have done with what was asked before, newest first."""
-        caller.require(Scope.ITEMS_READ)
+        """What this policy would have done with what was asked before, newest first. Its conditions see the arguments
+        with their secrets, and what they say of them shows: only who may put it in force tries it."""
+        _require_author(caller, "ask about the secrets of what was asked before")
         return await self._store.read(caller.tenant, _test, caller, read(document))
 
     async def allow_always(
@@ -106,9 +101,24 @@ class Policies:
         page = await self._store.read(caller.tenant, rows.approvals, limit=limit, cursor=cursor)
         return Page([approval_view(row) for row in page.items], page.next)
 
+    async def standing_one(self, caller: Principal, approval_id: str) -> dict[str, Any]:
+        caller.require(Scope.ITEMS_READ)
+        return approval_view(await self._store.read(caller.tenant, _approval, approval_id))
+
     async def revoke(self, caller: Principal, approval_id: str) -> dict[str, Any]:
         caller.require(Scope.POLICY_WRITE)
         return await self._store.write(caller.tenant, _revoke, caller, approval_id)
+
+
+def _require_author(caller: Principal, what: str) -> None:
+    """Who may write policies, as a person or as whoever holds the database."""
+    caller.require(Scope.POLICY_WRITE)
+    if not is_answerable(caller):
+        raise Forbidden(
+            f"a {caller.kind} does not {what}",
+            hint="let a person do it, or whoever holds the database: assent policy",
+            missing=[Kind.REVIEWER.value],
+        )
 
 
 def read(document: Json) -> Policy:
@@ -241,10 +251,15 @@ def _allow(
     return made
 
 
-def _revoke(tx: Tx, caller: Principal, approval_id: str) -> dict[str, Any]:
+def _approval(tx: Tx, approval_id: str) -> Any:
     row = rows.approval(tx, approval_id)
     if row is None:
         raise NotFound(f"there is no standing approval {approval_id!r}")
+    return row
+
+
+def _revoke(tx: Tx, caller: Principal, approval_id: str) -> dict[str, Any]:
+    row = _approval(tx, approval_id)
     if rows.revoke_approval(tx, approval_id):
         subject = f"item:{row.item_id}" if row.item_id else "policy"
         events.append(tx, caller, "approval.revoked", subject, {"approval": approval_id})

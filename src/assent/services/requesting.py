@@ -15,7 +15,8 @@ from assent.domain.items import Item, ItemStatus, Revision
 from assent.domain.questions import Question, Resolution, summary
 from assent.domain.terms import Terms, shown, stricter
 from assent.errors import Conflict, Forbidden, Invalid, InvalidTransition
-from assent.services.deciding import found, withdraw
+from assent.services.carrying import case_of
+from assent.services.deciding import found, require_right, withdraw
 from assent.store import asking, items, requests, threads
 from assent.store.transaction import Tx
 
@@ -110,10 +111,11 @@ def resubmit(tx: Tx, caller: Principal, item_id: str, changes: Mapping[str, Json
 
 
 def cancel(tx: Tx, caller: Principal, item_id: str, notes: str | None) -> Item:
-    """Taken back by who asked, or closed without a decision by who may decide."""
+    """Taken back by who asked, or closed without a decision by who may decide it: that ends it as well as a no does."""
     item = found(tx, item_id, lock=True)
-    if not (caller.kind is Kind.REVIEWER and caller.may(Scope.DECIDE)):
-        _require_own(caller, item)
+    _require_own(caller, item)
+    if caller.actor != item.requester:
+        require_right(tx, caller, case_of(tx, item))
     reason = notes or "it was withdrawn"
     return withdraw(tx, item, Resolution.WITHDRAWN, reason, actor=caller.actor)
 

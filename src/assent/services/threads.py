@@ -13,9 +13,11 @@ from assent.domain.threads import Lifetime, Query, Thinning, Thread, ThreadStatu
 from assent.domain.visibility import Visible, shows
 from assent.engine.histories import Edit, Histories, Update
 from assent.engine.project import Project
-from assent.errors import AlreadyExists, AssentError, BadRequest, Conflict
+from assent.errors import AlreadyExists, AssentError, BadRequest, Conflict, ThreadWaits
 from assent.ports import Authorizer, Store
+from assent.services.answering import require_settled
 from assent.services.authorization import on_thread
+from assent.services.refusals import noted
 from assent.services.thread_access import ThreadAccess
 from assent.services.thread_states import OnState, ThreadStates, found, put_state, refresh, waiting
 from assent.store import asking, frames, runs, thread_search, thread_storage, threads
@@ -125,20 +127,19 @@ class Threads:
     async def delete(self, caller: Principal, thread_id: str) -> None:
         """With its runs and checkpoints. What runs on it is stopped first."""
         caller.require(Scope.RUNS_WRITE)
-        await self._remove(caller.tenant, thread_id, await self._may.delete(caller, thread_id))
+        await self._remove(caller, thread_id, await self._may.delete(caller, thread_id))
 
     async def prune(self, caller: Principal, thread_ids: Iterable[str], strategy: Thinning) -> int:
         """Removes threads, or what they went through before their latest state. Says how many; unknown ones are
-        passed over, and so are those that run where their past is still needed."""
+        passed over, and so are those that run where their past is still needed, or that the caller may not remove
+        because a call of theirs is in doubt."""
         caller.require(Scope.RUNS_WRITE)
         asked = list(dict.fromkeys(thread_ids))
         visible = await self._may.prune(caller, asked)
         known = await self._store.read(caller.tenant, _known, asked, visible)
         if strategy is Thinning.KEEP_LATEST:
             return sum([await self._store.write(caller.tenant, _thin_out, thread_id) for thread_id in known])
-        for thread_id in known:
-            await self._remove(caller.tenant, thread_id, visible)
-        return len(known)
+        return sum([await self._remove_if_settled(caller, thread_id, visible) for thread_id in known])
 
     async def storage(self, caller: Principal, thread_id: str) -> dict[str, Size]:
         caller.require_any(*READ)
@@ -160,8 +161,17 @@ class Threads:
             raise BadRequest("supersteps need a graph: name it as metadata.graph_id")
         return await self._histories.edit(tenant, graph_id, thread_id, supersteps, metadata={"graph_id": graph_id})
 
-    async def _remove(self, tenant: str, thread_id: str, visible: Visible | None) -> None:
-        running, gone = await self._store.write(tenant, on_thread(visible, _remove_or_stop), thread_id)
+    async def _remove_if_settled(self, caller: Principal, thread_id: str, visible: Visible | None) -> bool:
+        try:
+            await self._remove(caller, thread_id, visible)
+        except ThreadWaits:
+            return False
+        return True
+
+    async def _remove(self, caller: Principal, thread_id: str, visible: Visible | None) -> None:
+        tenant = caller.tenant
+        async with noted(self._store, caller):
+            running, gone = await self._store.write(tenant, on_thread(visible, _remove_or_stop), thread_id, caller)
         for run in running:
             if self._store.queue is not None:
                 await self._store.queue.cancel(tenant, run.id)
@@ -239,9 +249,9 @@ def _nothing_to_copy(thread_id: str) -> AssentError:
     return Conflict("Conflict", hint=f"there is no thread {thread_id}")
 
 
-def _remove_or_stop(tx: Tx, thread_id: str) -> tuple[list[Run], list[Run]]:
+def _remove_or_stop(tx: Tx, thread_id: str, caller: Principal) -> tuple[list[Run], list[Run]]:
     """The runs that have to be stopped before the thread can go; none, and it is gone, with the other runs."""
-    found(tx, thread_id, lock=True)
+    require_settled(tx, caller, found(tx, thread_id, lock=True))
     active = runs.active(tx, thread_id)
     running = [run for run in active if run.status is RunStatus.RUNNING]
     if not running:

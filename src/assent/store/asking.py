@@ -3,12 +3,12 @@ closed, so that no question is without its item and no item waits for a question
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from assent.dialects import breakpoint, recognise, request
-from assent.domain.grants import GATE
+from assent.domain.grants import GATE, Grant
 from assent.domain.ids import new_id
 from assent.domain.items import HERE, Due, Execution, Item, ItemStatus, Revision, aligned_calls, as_revised
 from assent.domain.questions import Interrupt, ItemType, Question, Resolution, summary
@@ -76,23 +76,31 @@ def follow(tx: Tx, waiting: Waiting) -> None:
             close(tx, item, Resolution.SUPERSEDED if asked or waiting.upcoming else Resolution.THREAD_ENDED)
 
 
-def cut_off(tx: Tx, run: Run) -> None:
-    """The run is over, and calls that it had begun were not heard of again: nobody knows whether they were made."""
-    for grant in grants.left_started(tx, run.thread_id, run.id):
+def cut_off_by(tx: Tx, run: Run) -> None:
+    """The run is over, and calls that it had begun were not heard of again."""
+    begun = grants.left_started(tx, run.thread_id)
+    cut_off(tx, [grant for grant in begun if grant.run_id == run.id], f"run:{run.id}")
+
+
+def cut_off(tx: Tx, begun: Iterable[Grant], actor: str) -> None:
+    """Whoever made these calls is gone: nobody knows whether they were made."""
+    for grant in begun:
         item = items.lock(tx, grant.item_id)
         if item is not None and item.execution is not Execution.IN_DOUBT:
             items.change(tx, item, execution=Execution.IN_DOUBT)
-            events.append(tx, f"run:{run.id}", "grant.in_doubt", item.subject, {"grant": grant.id, "tool": grant.tool})
+            events.append(tx, actor, "grant.in_doubt", item.subject, {"grant": grant.id, "tool": grant.tool})
 
 
 def end(tx: Tx, thread_id: str, resolution: Resolution = Resolution.THREAD_ENDED, actor: str = _SYSTEM) -> None:
-    """The thread waits for nothing any more: it moved on by itself, or is gone."""
+    """The thread waits for nothing any more: it moved on by itself, or is gone. Nobody asks then what became of a call
+    that was cut off, but it stays in doubt: only a person can say."""
     for item in items.open_of_thread(tx, thread_id):
         close(tx, item, resolution, actor)
     overtake(tx, thread_id, (), resolution, actor)
     for item in items.in_doubt_of_thread(tx, thread_id):
-        items.change(tx, item, execution=Execution.ABANDONED, doubt_id=None)
-        events.append(tx, actor, "item.abandoned", item.subject, {"reason": resolution})
+        items.change(tx, item, doubt_id=None)
+        grants.drop_doubts(tx, item.id)
+        events.append(tx, actor, "item.left_in_doubt", item.subject, {"reason": resolution})
 
 
 def overtake(tx: Tx, thread_id: str, still: Collection[str], resolution: Resolution, actor: str = _SYSTEM) -> None:
@@ -108,7 +116,8 @@ def _overtake(tx: Tx, item: Item, resolution: Resolution, actor: str) -> None:
     if decision is None or decision.delivery_id is None or not deliveries.withdraw(tx, decision.delivery_id):
         return
     grants.revoke_of_item(tx, item.id)
-    items.change(tx, item, resolution=resolution, execution=None, undo_until=None)
+    begun = item.execution if grants.in_doubt(tx, item.id) else None
+    items.change(tx, item, resolution=resolution, execution=begun, undo_until=None)
     events.append(tx, actor, "item.overtaken", item.subject, {"decision": decision.id, "reason": resolution})
 
 
@@ -143,14 +152,11 @@ def create(tx: Tx, question: Question, revision: Revision, terms: Terms, **colum
         revision,
         type=columns.pop("type", question.type),
         dialect=question.dialect,
-        title=columns.pop("title", question.title),
-        summary=summary(shown(question, terms)),
         deployment=HERE,
         expires_at=next((at for at, due in plan if due is Due.EXPIRE), None),
         due_at=due_at,
         due=due,
-        **bound(terms),
-        **columns,
+        **{**_words(question, terms), **bound(terms), **columns},
     )
     told = {"type": item.type, "title": item.title, "revision": item.revision, "hash": item.hash, "gated": item.gated}
     events.append(tx, item.requester, "item.created", item.subject, {**told, "thread": item.thread_id})
@@ -248,13 +254,20 @@ def bound(terms: Terms) -> dict[str, Any]:
     return {"gated": terms.gated, "risk": terms.risk, "policy": terms.to_json()}
 
 
+def _words(question: Question, terms: Terms) -> dict[str, str]:
+    """What a list shows of a question. It is the agent's text, and a column cannot hold a NUL: its picture stands for
+    it there. What was asked is kept as it is."""
+    words = {"title": question.title, "summary": summary(shown(question, terms))}
+    return {name: text.replace("\0", "\N{SYMBOL FOR NULL}") for name, text in words.items()}
+
+
 def _is_gated(waiting: Waiting, one: Asked) -> bool:
     """Our gate has asked, or will want a grant for what is asked here: then every call must be known by its id."""
     value = one.question.value
     if isinstance(value, dict) and value.get("gate") == GATE:
         return True
     revised = as_revised(one.question, one.revision)
-    return waiting.gated and revised.type is ItemType.TOOL and all(action.call_id for action in revised.actions)
+    return waiting.gated and revised.type is ItemType.TOOL and all(action.known_by for action in revised.actions)
 
 
 def _awaited(tx: Tx, awaited: list[Item], one: Asked) -> Item | None:
@@ -283,8 +296,7 @@ def _revise(tx: Tx, item: Item, one: Asked, waiting: Waiting) -> None:
         status=ItemStatus.PENDING,
         interrupt_id=one.interrupt_id,
         run_id=run_id,
-        title=one.question.title,
-        summary=summary(shown(one.question, terms)),
+        **_words(one.question, terms),
         **bound(terms),
     )
 

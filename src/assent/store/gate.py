@@ -16,8 +16,8 @@ from assent.domain.deliveries import RESUME, DeliveryStatus
 from assent.domain.grants import GATE, Call, GrantStatus, Passage, Passing, covers
 from assent.domain.items import Execution, Item, ItemStatus
 from assent.domain.policies import Call as PolicyCall
-from assent.domain.policies import Effect, judge
-from assent.domain.questions import Resolution
+from assent.domain.policies import Effect, Rule, judge
+from assent.domain.questions import Resolution, Verb
 from assent.store import checkpoints, events, grants, jsontext, policies, runs
 from assent.store import items as item_rows
 from assent.store.agents import agent_of
@@ -106,7 +106,7 @@ class Judged:
     named: bool
     sound: bool
     alone: bool
-    """Whether anybody's word is enough, without a second person or one whom the rule names."""
+    """Whether anybody's yes is enough, without a second person or one whom the rule names."""
 
 
 def asked(tx: Tx, thread_id: str, call_id: str, interrupt_ids: Collection[str]) -> dict[str, Asked]:
@@ -159,8 +159,13 @@ def judged(tx: Tx, tool: str, args: Json, graph: str, attempt: Attempt | None) -
     if judgement.problems and effect is Effect.ALLOW:
         effect = Effect.ASK
     rule, sound = judgement.rule, not judgement.problems
-    alone = rule.approvals == 1 and not rule.by and not rule.separate_duties
+    alone = rule.approvals == 1 and not rule.by and not rule.separate_duties and _lets_approve(rule)
     return Judged(effect, rule.name, rule is not policy.default, sound, alone)
+
+
+def _lets_approve(rule: Rule) -> bool:
+    """A rule may leave nothing to say but no; what nobody could approve now, no earlier word approves either."""
+    return rule.verbs is None or Verb.APPROVE in rule.verbs
 
 
 def stands_approved(tx: Tx, tool: str, args: Json, graph: str, attempt: Attempt | None) -> bool:

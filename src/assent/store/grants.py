@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from assent.store.checkpoints import Attempt
 from assent.store.tables import TENANT, grants
 from assent.store.transaction import Tx
 
+_TAKEN = (GrantStatus.STARTED, GrantStatus.DONE, GrantStatus.FAILED)
 _ALL = select(grants).where(grants.c.tenant_id == TENANT)
 _BY_ID = _ALL.where(grants.c.grant_id == bindparam("id")).with_for_update()
 _OF_ITEM = _ALL.where(grants.c.item_id == bindparam("item")).order_by(grants.c.created_at, grants.c.grant_id)
@@ -24,6 +26,12 @@ _OF_CALL = (
     _ALL.where(grants.c.thread_id == bindparam("thread"), grants.c.call_id == bindparam("call"))
     .order_by(grants.c.created_at.desc(), grants.c.grant_id.desc())
     .with_for_update()
+)
+_BEGUN_IN_TASK = (
+    select(grants.c.grant_id)
+    .where(grants.c.tenant_id == TENANT, grants.c.status.in_(_TAKEN))
+    .where(grants.c.thread_id == bindparam("thread"), grants.c.call_id == bindparam("call"))
+    .where(grants.c.task == bindparam("in_task"))
 )
 _THIS = update(grants).where(grants.c.tenant_id == TENANT, grants.c.grant_id == bindparam("id"))
 _START = _THIS.where(grants.c.status == bindparam("was")).values(
@@ -36,14 +44,13 @@ _START = _THIS.where(grants.c.status == bindparam("was")).values(
 _END = _THIS.where(grants.c.status == GrantStatus.STARTED).values(
     status=bindparam("new_status"), result=bindparam("new_result"), ended_at=bindparam("now")
 )
-_STARTED_BY_RUN = _ALL.where(
-    grants.c.thread_id == bindparam("thread"), grants.c.run_id == bindparam("run"), grants.c.status == "started"
-)
-_STARTED_OF_TOOL = _ALL.where(
-    grants.c.thread_id == bindparam("thread"), grants.c.tool == bindparam("tool"), grants.c.status == "started"
-).order_by(grants.c.created_at, grants.c.grant_id)
+_STARTED = _ALL.where(grants.c.thread_id == bindparam("thread"), grants.c.status == "started")
+_STARTED_OF_TOOL = _STARTED.where(grants.c.tool == bindparam("tool")).order_by(grants.c.created_at, grants.c.grant_id)
 _OF_DOUBT = _ALL.where(grants.c.thread_id == bindparam("thread"), grants.c.doubt_id == bindparam("asked_in"))
 _DOUBT = _THIS.values(doubt_id=bindparam("asked_in"))
+_DROP_DOUBTS = (
+    update(grants).where(grants.c.tenant_id == TENANT, grants.c.item_id == bindparam("item")).values(doubt_id=None)
+)
 _REVOKE = (
     update(grants)
     .where(grants.c.tenant_id == TENANT, grants.c.item_id == bindparam("item"))
@@ -80,6 +87,23 @@ def consume(tx: Tx, call: Call, attempt: Attempt | None) -> Passage:
     return _used(tx, begun or agreed[0], call, attempt)
 
 
+def was_begun(tx: Tx, call: Call) -> bool:
+    """Whether this task has begun the call before, with these arguments or as a person has changed them."""
+    return tx.first(_BEGUN_IN_TASK, thread=call.thread_id, call=call.call_id, in_task=call.task) is not None
+
+
+def recall(tx: Tx, call: Call, attempt: Attempt | None) -> Passage:
+    """What became of a call that must not be made any more: it never goes, not even where its tool knows the key."""
+    if attempt is not None:
+        checkpoints.hold(tx, attempt)
+    known = (_grant(row) for row in tx.all(_OF_CALL, thread=call.thread_id, call=call.call_id))
+    taken = [one for one in known if one.status in _TAKEN and one.task == call.task and covers(one, tx.tenant, call)]
+    begun = next((one for one in taken if one.status is GrantStatus.STARTED), None)
+    if not taken:
+        return Passage(Passing.ASK)
+    return _used(tx, begun or taken[0], replace(call, idempotent=False), attempt)
+
+
 def begun_like(tx: Tx, thread_id: str, tool: str, args: Json) -> list[Grant]:
     """Of calls on this thread with the same tool and the same arguments, whatever the agent's ids for them are: those
     that were begun and not heard of since."""
@@ -112,11 +136,11 @@ def in_doubt(tx: Tx, item_id: str) -> list[Grant]:
     return [grant for grant in of_item(tx, item_id) if grant.status is GrantStatus.STARTED]
 
 
-def left_started(tx: Tx, thread_id: str, run_id: str) -> list[Grant]:
-    """Calls that this run has begun and that nobody has heard of since. One that only waits for an answer of its own
-    says so in its result."""
-    found = [_grant(row) for row in tx.all(_STARTED_BY_RUN, thread=thread_id, run=run_id)]
-    return [grant for grant in found if grant.result is None]
+def left_started(tx: Tx, thread_id: str, *, but_not_in: Collection[str] = ()) -> list[Grant]:
+    """Calls of the thread that were begun, by other tasks than these, and that nobody has heard of since. One that only
+    waits for an answer of its own says so in its result."""
+    found = [_grant(row) for row in tx.all(_STARTED, thread=thread_id)]
+    return [grant for grant in found if grant.result is None and grant.task not in but_not_in]
 
 
 def doubt(tx: Tx, grant_id: str, interrupt_id: str) -> None:
@@ -126,6 +150,11 @@ def doubt(tx: Tx, grant_id: str, interrupt_id: str) -> None:
 
 def is_doubt(tx: Tx, thread_id: str, interrupt_id: str) -> bool:
     return tx.first(_OF_DOUBT, thread=thread_id, asked_in=interrupt_id) is not None
+
+
+def drop_doubts(tx: Tx, item_id: str) -> None:
+    """Nobody waits any more to hear how calls of this item have ended."""
+    tx.change(_DROP_DOUBTS, item=item_id)
 
 
 def settle_doubt(tx: Tx, grant: Grant, result: Json) -> None:
@@ -182,8 +211,9 @@ def _refusal(known: Sequence[Grant]) -> str:
 
 
 def _tell(tx: Tx, grant: Grant, execution: Execution, attempt: Attempt | None) -> None:
-    """The item shows it, and the timeline."""
-    items.set_execution(tx, grant.item_id, execution)
+    """The item shows it, and the timeline. What was thought to be cut off and is heard of is in doubt no more."""
+    others = any(one.id != grant.id for one in in_doubt(tx, grant.item_id))
+    items.set_execution(tx, grant.item_id, execution, heard_of=not others)
     _note(tx, grant, execution, attempt)
 
 

@@ -56,6 +56,13 @@ def page(
     return _ORDERS[sort].page(tx, statement, item_of, limit=limit, cursor=cursor)
 
 
+def after(tx: Tx, found: Filter, whose: str, visible: Visible | None, item: Item) -> list[Item]:
+    """Some that follow this one in the list, and some of its beginning."""
+    there = _ORDERS["-created_at"].cursor_at(item.created_at, item.id)
+    pages = [page(tx, found, whose, visible, sort="-created_at", limit=20, cursor=cursor) for cursor in (there, None)]
+    return [one for part in pages for one in part.items if one.id != item.id]
+
+
 def counts(tx: Tx, found: Filter, whose: str, visible: Visible | None) -> Counts:
     """For the same filter without its status."""
     any_status = replace(found, statuses=frozenset())

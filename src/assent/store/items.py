@@ -32,6 +32,7 @@ _BY_DEDUPE_KEY = _ALL.where(items.c.requester == bindparam("requester"), items.c
 _IN_DOUBT_OF_THREAD = Prepared(
     _ALL.where(items.c.thread_id == bindparam("thread"), items.c.doubt_id.is_not(None), items.c.execution == "in_doubt")
 )
+_LEFT_IN_DOUBT = _ALL.where(items.c.thread_id == bindparam("thread"), items.c.execution == "in_doubt")
 _UNDER_WAY = exists().where(
     deliveries.c.tenant_id == items.c.tenant_id,
     deliveries.c.subject == literal_column("'item:'").concat(items.c.item_id),
@@ -49,6 +50,9 @@ _GATED_OF_THREAD = Prepared(
 )
 _THIS = update(items).where(items.c.tenant_id == TENANT, items.c.item_id == bindparam("this"))
 _SET_EXECUTION = _THIS.where(items.c.execution.is_distinct_from(Execution.IN_DOUBT)).values(
+    execution=bindparam("new_execution"), updated_at=bindparam("now")
+)
+_SET_HEARD_OF = _THIS.where(items.c.execution.is_distinct_from(Execution.IN_DOUBT) | items.c.doubt_id.is_(None)).values(
     execution=bindparam("new_execution"), updated_at=bindparam("now")
 )
 _DUE = (
@@ -146,9 +150,11 @@ def change(tx: Tx, item: Item, **columns: Any) -> Item:
     return found
 
 
-def set_execution(tx: Tx, item_id: str, execution: Execution) -> bool:
-    """False where it stays in doubt: only a person ends that."""
-    return tx.change(_SET_EXECUTION, this=item_id, new_execution=execution, now=tx.now()) == 1
+def set_execution(tx: Tx, item_id: str, execution: Execution, *, heard_of: bool = False) -> bool:
+    """False where it stays in doubt: only a person ends that, or the very call that was in doubt is `heard_of` before
+    anybody was asked about it."""
+    statement = _SET_HEARD_OF if heard_of else _SET_EXECUTION
+    return tx.change(statement, this=item_id, new_execution=execution, now=tx.now()) == 1
 
 
 def open_of_thread(tx: Tx, thread_id: str, *, lock: bool = True) -> list[Item]:
@@ -156,7 +162,13 @@ def open_of_thread(tx: Tx, thread_id: str, *, lock: bool = True) -> list[Item]:
     return [item_of(row) for row in tx.all(_LOCK_OPEN_OF_THREAD if lock else _OPEN_OF_THREAD, thread=thread_id)]
 
 
+def left_in_doubt(tx: Tx, thread_id: str) -> list[Item]:
+    """Those with a call that was cut off, whether or not the thread waits to hear about it."""
+    return [item_of(row) for row in tx.all(_LEFT_IN_DOUBT, thread=thread_id)]
+
+
 def in_doubt_of_thread(tx: Tx, thread_id: str) -> list[Item]:
+    """Those about which the thread waits to hear how their call has ended."""
     return [item_of(row) for row in tx.all(_IN_DOUBT_OF_THREAD, thread=thread_id)]
 
 

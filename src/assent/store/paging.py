@@ -56,7 +56,10 @@ class Keyset:
         return ordered.where(here < there if self.descending else here > there)
 
     def _cursor(self, row: Row[Any]) -> str:
-        values = [row._mapping[column] for column in self.columns]
+        return self.cursor_at(*(row._mapping[column] for column in self.columns))
+
+    def cursor_at(self, *values: Any) -> str:
+        """For the page that follows this place, whether or not a row stands there."""
         return base64.urlsafe_b64encode(orjson.dumps(values)).decode().rstrip("=")
 
 

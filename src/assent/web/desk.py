@@ -10,12 +10,14 @@ from typing import get_args
 from starlette.datastructures import FormData
 
 from assent.domain.access import Principal
+from assent.domain.canonical import Json
 from assent.errors import Conflict, InvalidDecision
 from assent.ports import Store
 from assent.services.deciding import Proposal
 from assent.services.deliveries import Deliveries
 from assent.services.inbox import Doubt, Inbox
-from assent.web import decisions, item_page, listing, times
+from assent.web import decisions, forms, item_page, listing, times
+from assent.web.forms import FieldProblem
 from assent.web.item_page import ItemPage
 from assent.web.listing import Wanted
 
@@ -58,6 +60,7 @@ class Desk:
             "delivery": self.retry,
             "snooze": self.snooze,
             "claim": self.claim,
+            "resubmission": self.resubmit,
         }
 
     async def page(self, caller: Principal, item_id: str) -> ItemPage:
@@ -101,6 +104,10 @@ class Desk:
 
     async def comment(self, page: ItemPage, posted: FormData, wanted: Wanted, key: str) -> Onward:
         await self.inbox.comment(page.caller, page.item["id"], decisions.text(posted, "comment") or "", key=key)
+        if page.draft.get("comment"):
+            typed = {name: text for name, text in page.draft.items() if name != "comment"}
+            draft: Json = {"hash": page.item["hash"], "typed": typed} if typed else None
+            await self.inbox.save_draft(page.caller, page.item["id"], draft)
         return Onward(page.item["id"], place="#comments")
 
     async def retry(self, page: ItemPage, posted: FormData, wanted: Wanted, key: str) -> Onward:
@@ -120,7 +127,24 @@ class Desk:
         await act(page.caller, page.item["id"])
         return Onward(page.item["id"])
 
+    async def resubmit(self, page: ItemPage, posted: FormData, wanted: Wanted, key: str) -> Onward:
+        """Whoever asked, asks again: with other words, and with other arguments where it is one action."""
+        changes: dict[str, Json] = {"description": decisions.text(posted, "resubmit_description")}
+        written, actions = decisions.text(posted, "resubmit_args"), page.item["actions"]
+        if written is not None and len(actions) == 1 and written.strip() != actions[0]["args_text"]:
+            asked = {name: actions[0][name] for name in ("key", "name", "description", "allowed", "schema")}
+            changes["actions"] = [{**asked, "args": _json(written)}]
+        await self.inbox.resubmit(page.caller, page.item["id"], changes, key=key)
+        return Onward(page.item["id"])
+
     async def _onwards(self, page: ItemPage, wanted: Wanted) -> Onward:
         """To the next item that waits; back to the list where nothing does."""
-        following = await listing.following(self.inbox, page.caller, wanted, page.item)
+        following = await listing.following(self.inbox, page.caller, wanted, page.item["id"])
         return Onward(following, done=page.item["id"])
+
+
+def _json(written: str) -> Json:
+    try:
+        return forms.parsed("JSON", written)
+    except FieldProblem as problem:
+        raise InvalidDecision(str(problem)) from None

@@ -50,6 +50,8 @@ class Field:
     help: str | None = None
     options: tuple[Option, ...] = ()
     chosen: tuple[str, ...] = ()
+    input: str = "text"
+    """What a browser helps to type: a text, a date, an address."""
 
     @property
     def rows(self) -> int:
@@ -105,9 +107,15 @@ def _empty(name: str, schema: Mapping[str, Json], *, required: bool = False) -> 
     if kind == "choices":
         chosen = tuple(map(canonical.text, default)) if isinstance(default, list) else ()
         return Field(name, kind, required=required, options=_options(_items(schema)), chosen=chosen, **told)
+    helped = _INPUTS.get(str(schema.get("format")), "text") if kind == "text" else "text"
     shown = "" if default in (_MISSING, None) else default
     text = shown if isinstance(shown, str) and kind in ("text", "secret") else canonical.text(shown) if shown else ""
-    return Field(name, kind, "" if kind == "secret" else text, required=required, options=options, **told)
+    seen = "" if kind == "secret" else text
+    return Field(name, kind, seen, required=required, options=options, input=helped, **told)
+
+
+_INPUTS = {"date": "date", "email": "email", "uri": "url"}
+"""By the format of the schema. What has no input of its own, such as a moment with its zone, is typed as it is."""
 
 
 def _kind(schema: Mapping[str, Json]) -> Kind:

@@ -18,12 +18,13 @@ from assent.domain.ids import new_token
 from assent.errors import AssentError
 from assent.http.authentication import Caller
 from assent.http.origins import require_same_origin
-from assent.web import item_page, listing
+from assent.web import item_page, listing, people
 from assent.web.desk import SNOOZES, Act, Desk, Onward
 from assent.web.errors import PageRoute
 from assent.web.facets import facets
-from assent.web.item_page import Attempt
+from assent.web.item_page import Attempt, ItemPage
 from assent.web.listing import TABS, Wanted
+from assent.web.presence import Presence
 from assent.web.rendering import render
 from assent.web.shell import Shell
 
@@ -62,6 +63,14 @@ def _look(web: APIRouter, pages: _Pages) -> None:
     ) -> Response:
         return await pages.show(caller, str(item_id), wanted, done=done, part=part)
 
+    @web.get("/{item_id:uuid}/presence")
+    async def presence(caller: Caller, item_id: UUID) -> Response:
+        """Asked for now and then by an open page: who asks is looking."""
+        await pages.desk.inbox.get(caller, str(item_id))
+        looking = pages.presence.look(caller, str(item_id))
+        names = await people.names(pages.desk.store, caller, looking)
+        return render("parts/presence.html", looking=looking, names=names)
+
     @web.get("/{item_id:uuid}/cancel")
     async def cancel_page(caller: Caller, item_id: UUID, wanted: InAddress) -> Response:
         """Asks once more before an item is closed for good without a decision."""
@@ -94,6 +103,7 @@ class _Pages:
     def __init__(self, desk: Desk, shell: Shell) -> None:
         self.desk = desk
         self.shell = shell
+        self.presence = Presence()
 
     async def list(
         self, caller: Principal, wanted: Wanted, cursor: str | None, done: str | None, part: str
@@ -126,12 +136,16 @@ class _Pages:
             told=await item_page.told(self.desk.inbox, self.desk.store, caller, done),
             page=page,
             item=page.item,
-            names=page.names,
             attempt=attempt,
             changed=page.changed_since(attempt.seen if attempt else None) if item_page.stale(attempt) else None,
             kept=attempt.kept if attempt else page.draft,
             snoozes=SNOOZES,
+            **await self._looking(caller, page),
         )
+
+    async def _looking(self, caller: Principal, page: ItemPage) -> dict[str, Any]:
+        looking = self.presence.look(caller, page.item["id"])
+        return {"looking": looking, "names": page.names.knowing(await people.names(self.desk.store, caller, looking))}
 
     async def attempt(self, caller: Principal, item_id: str, posted: FormData, act: Act, part: str) -> Response:
         """Does it, or shows the page with what stands against it and with everything that was typed."""

@@ -172,6 +172,8 @@ def _words(page: ItemPage) -> str:
     item, standing = page.item, any(one["standing"] for one in page.item["decisions"])
     if item["status"] != "PENDING":
         return _(page.state.word)
+    if times.ahead(item["snoozed_until"]):
+        return _("Snoozed")
     if standing:
         return str(_("Agreed, %(given)s of %(needed)s") % item["approvals"])
     last = next((one["kind"] for one in reversed(page.timeline) if one["kind"] in _REOPENED), None)

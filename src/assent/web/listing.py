@@ -88,14 +88,10 @@ async def gather(inbox: Inbox, store: Store, caller: Principal, wanted: Wanted, 
     return Listing(wanted, found, names, doubts, problem, cursor is None, current)
 
 
-async def following(inbox: Inbox, caller: Principal, wanted: Wanted, item: View) -> str | None:
-    """The next item of the list that waits, older ones first."""
+async def following(inbox: Inbox, caller: Principal, wanted: Wanted, item_id: str) -> str | None:
+    """The next item of the list that waits."""
     try:
         status = "is:pending" if wanted.by_tab else ""
-        found = await inbox.list(caller, filter=f"{wanted.text} {status}".strip(), limit=PAGE)
+        return await inbox.following(caller, item_id, filter=f"{wanted.text} {status}".strip())
     except Invalid:
-        found = await inbox.list(caller, filter="is:pending", limit=PAGE)
-    waiting = [one for one in found.items if one["status"] == "PENDING" and one["id"] != item["id"]]
-    older = (one for one in waiting if one["created_at"] <= item["created_at"])
-    chosen = next(older, waiting[0] if waiting else None)
-    return chosen["id"] if chosen else None
+        return await inbox.following(caller, item_id, filter="is:pending")

@@ -23,6 +23,10 @@ class Names:
     me: str
     known: Mapping[str, str] = field(default_factory=dict)
 
+    def knowing(self, others: Names) -> Names:
+        """The same, with the names that others brought along."""
+        return Names(self.me, {**self.known, **others.known})
+
     def of(self, actor: str | None) -> str:
         if not actor:
             return "–"

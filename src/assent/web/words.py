@@ -93,6 +93,7 @@ KINDS = {
     "item.cancelled": "closed it",
     "item.expired": "let it expire",
     "item.abandoned": "gave up the call in doubt",
+    "item.left_in_doubt": "left it in doubt",
     "item.doubt_settled": "settled the doubt",
     "item.claimed": "is looking at it",
     "item.unclaimed": "stopped looking at it",

@@ -56,7 +56,8 @@ def test_what_looks_like_a_dialect_but_breaks_its_form_says_why(value: Any) -> N
 @given(data=st.data())
 def test_every_allowed_decision_is_encoded_and_read_back(dialect: str, data: st.DataObject) -> None:
     question = recognise(data.draw(strategies.VALUES[dialect]))
-    assert (question.dialect, question.problems) == (dialect, ())
+    assert question.dialect == dialect
+    assert all("NUL" in one.message for one in question.problems), "of which only a remark is made"
     assume(all(action.allowed for action in question.actions))
     verdicts = data.draw(strategies.verdicts(question))
     value = dialects.encode(question, verdicts)

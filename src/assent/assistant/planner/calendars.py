@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any
@@ -48,9 +49,22 @@ def meant(reference: Reference, known: Sequence[Event], now: datetime) -> list[E
     exact = [one for one in fitting if one.name.casefold() == reference.text.casefold()]
     if reference.words or len(fitting) < 2:
         return exact or fitting
-    text = reference.text.casefold().split()
-    spoken = [one for one in fitting if any(word in text for word in one.name.casefold().split())]
+    text = words(reference.text)
+    spoken = [one for one in fitting if any(word in text for word in words(one.name))]
     return spoken or fitting
+
+
+def the_one(reference: Reference, known: Sequence[Event], now: datetime) -> Event | None:
+    """The event that is meant, if it is only one, and if the words say anything: "the meeting" alone means none."""
+    found = meant(reference, known, now)
+    if len(found) != 1:
+        return None
+    spoken = set(words(found[0].name)) & set(words(reference.text))
+    return found[0] if reference.words or not reference.when.empty or spoken else None
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[\w&+#-]+", text.casefold())
 
 
 def _at(reference: Reference, one: Event) -> bool:
@@ -63,7 +77,7 @@ def _at(reference: Reference, one: Event) -> bool:
 
 
 def _named(reference: Reference, one: Event) -> bool:
-    name = one.name.casefold()
+    name = words(one.name)
     return all(word.casefold() in name for word in reference.words)
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from datetime import datetime, time
 
-from assent.assistant.planner import dates, lengths, phrases, reading
+from assent.assistant.planner import calendars, dates, lengths, phrases, reading
 from assent.assistant.planner.goals import Change, Event, Reference
 from assent.assistant.planner.phrases import Quotes
 
@@ -81,11 +81,12 @@ def change(clause: str, now: datetime, quotes: Quotes) -> Change:
 
 def reference(text: str, now: datetime, quotes: Quotes) -> Reference:
     bare = text.strip(" .,!?")
-    when, rest = reading.read(bare, now)
+    when, rest = reading.read(bare, now, strictly=False)
     words = quotes.show(rest.replace(dates.GAP, " ")).lower()
-    found = tuple(word for word in re.findall(r"[\w&+#-]+", words) if word not in _GENERIC)
+    it = bare.lower() in _IT
+    found = () if it else tuple(word for word in calendars.words(words) if word not in _GENERIC)
     doubt = when.day_doubt or when.clock_doubt
-    return Reference(quotes.show(bare), found, dates.plain(when), it=bare.lower() in _IT, doubt=doubt)
+    return Reference(quotes.show(bare), found, dates.plain(when), it=it, doubt=doubt)
 
 
 def answered(goal: Change, answer: str, now: datetime, asked_which: bool) -> Change:
@@ -97,6 +98,8 @@ def answered(goal: Change, answer: str, now: datetime, asked_which: bool) -> Cha
         when = goal.event.when.joined(said.when)
         merged = Reference(said.text, said.words or goal.event.words, when, said.it, said.doubt)
         return replace(goal, event=merged)
+    if (half := dates.in_half(goal.when, answer)) is not None:
+        return replace(goal, when=half)
     if re.match(rf"\s*{VERB}\b", hidden, re.IGNORECASE):
         return replace(change(hidden, now, quotes), known=goal.known, event=goal.event, calendar_id=goal.calendar_id)
     when, _ = reading.read(re.sub(r"^\s*(?:to|at|by)\s+", "at ", hidden), now)

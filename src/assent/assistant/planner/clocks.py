@@ -17,13 +17,13 @@ CLOCK = rf"(?:\bnoon\b|\bmidday\b|\b[0-9]{{1,2}}(?:[:.h][0-9]{{2}})?(?![0-9])(?:
 _HOURS = ("twelve", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
 _MINUTES = {"half": 30, "a quarter": 15, "quarter": 15, "five": 5, "ten": 10, "twenty": 20, "twenty-five": 25}
 _MINUTES |= {"twenty five": 25, "fifteen": 15, "thirty": 30, "forty-five": 45, "forty five": 45, "forty": 40}
-_HOUR = rf"(?:{'|'.join(_HOURS)}|[0-9]{{1,2}})\b"
+_HOUR = rf"(?:(?:{'|'.join(_HOURS)})\b|[0-9]{{1,2}}(?![0-9:.]))"
 _PAST = (
     r"\b(?P<m>half|a\s+quarter|quarter|five|ten|twenty[\s-]five|twenty|[0-9]{1,2})(?:\s+minutes)?"
     rf"\s+(?P<way>past|to|before|after)\s+(?P<h>{_HOUR})"
 )
 _NAMED = (
-    rf"(?:\bat\s+|(?=\w+\s+o['’]?clock)|(?=\w+\s*{HALF}))\b(?P<word>{'|'.join(_HOURS)})\b"
+    rf"(?:\bat\s+|(?=\w+\s+o['’]?clock)|(?=\w+\s*{HALF}))\b(?P<word>{'|'.join(_HOURS)})\b(?!\s+(?:minutes\s+)?(?:past|to|before|after)\s+{_HOUR})"
     rf"(?:[\s-](?P<more>fifteen|thirty|forty[\s-]five|forty|twenty|ten)\b)?"
 )
 WORDED = rf"(?:{_PAST}|{_NAMED})(?:\s*o['’]?clock\b)?(?:\s*(?P<suffix>{HALF}))?"
@@ -87,6 +87,11 @@ def on_dial(dial: Dial, half: str) -> tuple[time | None, str | None]:
     if odd:
         return None, f"Is {h}:{m:02} in the morning or in the afternoon? Please say {h}:{m:02} am or {h}:{m:02} pm."
     return time(h % 12 + (0 if half == "am" else 12), m), None
+
+
+def in_half_of(dial: Dial, *, later: bool) -> time:
+    """The time of the dial before noon, or from noon on (`later`)."""
+    return time(dial[0] % 12 + (12 if later else 0), dial[1])
 
 
 def span(first: str, last: str) -> tuple[time | None, Dial | None, int | None] | str:

@@ -26,6 +26,11 @@ _CUE = re.compile(
     r"|\btoo\s+(?:early|late|long|short)\b",
     _I,
 )
+_ANYTHING_BUT = re.compile(
+    r"\b(?:any\s?(?:thing|time|where)?(?:\s+(?:day|time|hour))?|every\s?(?:thing|\s+day))(?:\s+(?:other|else))?"
+    r"\s+(?:but|except|than|apart\s+from|other\s+than)\b",
+    _I,
+)
 _RENAME = re.compile(
     r"\b(?:(?:it\s+)?(?:should|must)\s+be\s+)?(?:called|named|titled|(?:re)?name\s+it(?:\s+to)?|call\s+it"
     r"|title\s+it)\s+"
@@ -54,6 +59,8 @@ class Correction:
 
 
 def correction(feedback: str, now: datetime) -> Correction:
+    if _ANYTHING_BUT.search(feedback):
+        return Correction(dates.When(), wanted=True)
     quotes = Quotes()
     text = _NOT_THAT.sub(" ", quotes.hide(phrases.clean(feedback)[:1000]))
     named = bool(_RENAME.search(text))

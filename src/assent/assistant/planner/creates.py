@@ -102,6 +102,8 @@ def booking(clause: str, now: datetime, quotes: Quotes) -> Booking | None:
 def answered(goal: Create, answer: str, now: datetime) -> Create:
     """With what an answer adds. A name that is known stays, unless the answer gives one in so many words."""
     quotes = Quotes()
+    if (half := dates.in_half(goal.when, answer)) is not None:
+        return replace(goal, when=half)
     hidden = quotes.hide(phrases.clean(answer))
     said = event(_VERB.sub("", hidden), now, quotes, dated=goal.when.dated)
     explicit = said.name if quotes.texts or _CALLED.search(hidden) else None
@@ -118,10 +120,11 @@ def answered(goal: Create, answer: str, now: datetime) -> Create:
 
 def _named(text: str, when: dates.When, now: datetime) -> tuple[dates.When, str | None, str | None]:
     """What follows "called": the name up to the first time or place."""
-    said, rest = reading.read(text, now)
-    rest, place = phrases.take_place(rest)
+    head, tail = grammar.name_and_time(text)
+    said, rest = reading.read(tail, now)
+    rest, place = phrases.take_place(f"{head} {dates.GAP} {rest}")
     first, *others = rest.split(dates.GAP)
-    name = _token(first) or phrases.name_of(first)
+    name = _token(first) or phrases.name_of(first, whole=True)
     company = next((piece.strip() for piece in others if re.match(r"\s*with\s", piece, re.IGNORECASE)), "")
     return when.joined(said), f"{name} {company}".strip() if name else None, place
 

@@ -8,7 +8,8 @@ The rules, so that a reading can be predicted:
   asked about, because it has two sides.
 - Weeks begin on Monday. "Friday" is the first Friday after today, "this Friday" the one of this week, "next Friday" the
   one of next week. On a Friday, "Friday" and "this Friday" are asked about.
-- "the 3rd" is in this month, or in the next if it has passed. "Dec 4" is in this year, or in the next.
+- "the 3rd" is in this month, or in the next if it has passed. "Dec 4" is in this year, or in the next; one that passed
+  within the last three months is asked about.
 - 4.12. is the 4th of December. 4/12 is asked about, 25/12 is not.
 - "from 3 to 4:30pm": the half of the day at the end counts for the start too, unless the start would then be later.
 - Times are those of the planner's clock; another time zone is asked about. Of an hour that comes twice in autumn, the
@@ -19,16 +20,21 @@ The rules, so that a reading can be predicted:
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 
-from assent.assistant.planner.clocks import Dial, on_dial
+from assent.assistant.planner.clocks import Dial, in_half_of, on_dial
 from assent.assistant.planner.zone import exists
 
 GAP = "\x1f"
 """Stands in the remaining text where a day, a time or a length was taken out."""
 
 FURTHEST = timedelta(days=5 * 366)
+
+_HALF_ONLY = re.compile(
+    r"\W*(?:in\s+the\s+|the\s+)?(?:(?P<later>p\.?\s?m|afternoon)|a\.?\s?m|morning)\b(?:\W*please)?\W*", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,14 @@ class When:
         return When(day.day, found, dial, half, length.minutes, length.until, day.day_doubt, doubt, length.length_doubt)
 
 
+def in_half(when: When, answer: str) -> When | None:
+    """With the half of the day that was asked for; None where the answer says something else, or more."""
+    found = _HALF_ONLY.fullmatch(answer)
+    if not found or not when.dial:
+        return None
+    return replace(when, clock=in_half_of(when.dial, later=bool(found["later"])), dial=None, clock_doubt=None)
+
+
 def moment_of(start: datetime) -> When:
     return When(day=start.date(), clock=start.time().replace(second=0, microsecond=0))
 
@@ -86,7 +100,8 @@ def start_of(when: When, now: datetime) -> tuple[datetime | None, str | None]:
     if not exists(moment):
         return None, f"The clocks skip {when.clock:%H:%M} on {on_day(day, now)}. What time do you mean?"
     if moment <= now:
-        return None, f"{on_day(day, now).capitalize()} {hour(when.clock)} has passed. When do you mean?"
+        said = on_day(day, now)
+        return None, f"{said[0].upper()}{said[1:]} {hour(when.clock)} has passed. When do you mean?"
     if moment - now > FURTHEST:
         return None, f"{day:%Y-%m-%d} is more than five years away. Which date do you mean?"
     return moment, None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from assent.assistant.planner import doubtful
 from assent.assistant.planner.clocks import CLOCK, HALF, WORDED
 from assent.assistant.planner.dates import GAP
 from assent.assistant.planner.lengths import LENGTH, NUMBER
@@ -45,7 +46,8 @@ _REPEATED = _any(
     r"\b(?:on\s+)?(?:\w+\s+)?(?:mondays|tuesdays|wednesdays|thursdays|fridays|saturdays|sundays)\b(?:\s+from\s+now\b)?",
     r"\bon\s+\w+days\b",
     rf"\b{_SHORT_DAY}\s*(?:[-–—]|through|thru)\s*{_SHORT_DAY}\b",
-    r"\b(?:daily|weekly|biweekly|monthly|yearly)\b(?=\s+(?:at|on)\b)",
+    r"\b(?:hourly|daily|weekly|biweekly|fortnightly|monthly|yearly|annually)\b"
+    r"(?=\s*(?:$|[,.;!?])|\s+(?:at|on|from|starting|beginning)\b)",
 )
 _ZONED = _any(
     r"\b(?-i:UTC|GMT|CES?T|EE?S?T|BST|IST|JST|[ECMP][SD]T|AE[SD]T)\b(?:\s*[+-][0-9]+)?",
@@ -58,9 +60,13 @@ _ISO = _pattern(
 )
 _COUNTED_FROM = _any(
     rf"\b{NUMBER}\s+(?:days?|weeks?|months?)\s+(?:from|after|before)\s+(?!now)\w+",
-    r"\b\w+day\s+week\b",
+    r"\b(?:\w+day|tomorrow)\s+(?:week|fortnight)\b",
+    rf"\b{NUMBER}\s+(?:weeks?|fortnights?)\s+(?:on\s+|this\s+|next\s+)?(?:\w+day|tomorrow)\b",
+    rf"\b(?:within|(?:in|over|during)\s+the\s+(?:next|coming|following))\s+(?:{NUMBER}\s+)?(?:hours?|days?|weeks?|months?)\b",
+    rf"\b{_WEEKDAY}\s+(?:after|before)\s+(?:next|last)\b",
     rf"\bin\s+{NUMBER}\s+(?:months?|years?)\b",
 )
+_COUNTED_CLOCK = _pattern(rf"{LENGTH}\s+(?:earlier|later|sooner)\s+than\s+(?:{CLOCK}|\w+)")
 _FEW = _pattern(r"\bin\s+(?:a\s+few|some|several|a\s+while)(?:\s+\w+)?\b")
 _IN = _pattern(rf"\b(?:in\s+(?:about\s+)?(?P<length>{LENGTH})(?:['’]?\s+time\b)?)")
 _FROM_NOW = _pattern(rf"(?P<length>{LENGTH})\s+from\s+now\b")
@@ -134,6 +140,7 @@ PATTERNS = (
     (_ZONED, "zoned"),
     (_ISO, "iso"),
     (_COUNTED_FROM, "counted_from"),
+    (_COUNTED_CLOCK, "bounded_clock"),
     (_FEW, "vague_day"),
     (_IN, "from_now"),
     (_FROM_NOW, "from_now"),
@@ -161,6 +168,8 @@ PATTERNS = (
     (_AFTER_GAP, "part"),
 )
 
+_MAY_BE_A_NAME = ("repeated", "counted_from", "length", "vague_day", "vague_clock", "whole_day")
+
 SUSPICIOUS = _any(
     r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b",
     r"\b(?:on|the)\s+(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|\w+teenth"
@@ -182,3 +191,20 @@ UNREAD = _pattern(
     rf"\b(?:on|before|after|during)\s+(?=[A-Za-z0-9])[^{GAP},;!?]*?(?=\s*(?:$|[{GAP},;!?]|\b(?:with|for|at|about)\b))"
 )
 """What may be a day in a request that names none, if also something else."""
+
+_ORDINAL_DAY = _pattern(rf"\b(?:on\s+)?(?:the\s+)?\w+\s+{_WEEKDAY}\s+(?:of|in)\b")
+
+
+def name_and_time(text: str) -> tuple[str, str]:
+    """What follows "called": the name, up to where something about time begins. A name may begin like one (Later)."""
+    for word in re.finditer(r"(?<!\S)\S", text):
+        if _begins(text, word.start()):
+            return text[: word.start()], text[word.start() :]
+    return text, ""
+
+
+def _begins(text: str, at: int) -> bool:
+    patterns = (pattern for pattern, name in PATTERNS if at or name not in _MAY_BE_A_NAME)
+    if any(pattern.match(text, at) for pattern in patterns):
+        return True
+    return bool(at and (SUSPICIOUS.match(text, at) or _ORDINAL_DAY.match(text, at) or doubtful.begins(text, at)))

@@ -16,19 +16,26 @@ from assent.assistant.planner.goals import (
     Change,
     Create,
     Directions,
+    Event,
     Goal,
     Listing,
     Places,
     Unclear,
 )
 from assent.assistant.planner.results import Kind, Result
-from assent.assistant.planner.steps import event_of, window_of
+from assent.assistant.planner.steps import choices, event_of, window_of
 from assent.assistant.planner.tools import Role
 from assent.assistant.planner.tracks import Track, opened
 
 PATIENCE = 5
 """So often a goal is asked about; then the planner gives up, and says so."""
 
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+_CHOICE = re.compile(
+    rf"\W*(?:(?P<yes>yes|yeah|yep|that\s+one)|(?:the\s+)?(?:number\s+|no\.?\s*|#\s*)?(?:(?P<digit>[1-8])(?:st|nd|rd|th)?"
+    rf"|(?P<word>{'|'.join(_ORDINALS)}))[.)]?(?:\s+one)?)(?:\W*please)?\W*",
+    re.IGNORECASE,
+)
 _WRONG_PLACE = re.compile(r"(?:^|\s)(?P<field>near|origin|destination):\s+(?P<why>.+)", re.DOTALL)
 
 
@@ -88,7 +95,9 @@ def _answered(track: Track, answer: str, now: datetime) -> Goal:
     if isinstance(goal, Create):
         return creates.answered(goal, answer, now)
     if isinstance(goal, Change):
-        return changes.answered(goal, answer, now, asked_which=event_of(track, goal, now) is None)
+        chosen = _chosen(track, goal, answer, now)
+        which = event_of(track, goal, now) is None
+        return replace(goal, known=chosen) if chosen else changes.answered(goal, answer, now, asked_which=which)
     if isinstance(goal, Booking):
         said = creates.answered(Create(goal.name, goal.when), answer, now)
         return replace(goal, when=said.when)
@@ -99,6 +108,19 @@ def _answered(track: Track, answer: str, now: datetime) -> Goal:
     if isinstance(goal, Places):
         return replace(goal, query=(phrases.name_of(answer) or "").lower() or None)
     return goal
+
+
+def _chosen(track: Track, goal: Change, answer: str, now: datetime) -> Event | None:
+    """The event that is picked from those offered, by its number."""
+    if event_of(track, goal, now) or goal.event.doubt or goal.event.it:
+        return None
+    offered, found = choices(track, goal, now), _CHOICE.fullmatch(answer)
+    if not found:
+        return None
+    if found["yes"]:
+        return offered[0] if len(offered) == 1 else None
+    number = int(found["digit"]) if found["digit"] else _ORDINALS.index(found["word"].lower()) + 1
+    return offered[number - 1] if 0 < number <= len(offered) else None
 
 
 def _calendar_said(track: Track, answer: str) -> str:

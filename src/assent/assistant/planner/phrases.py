@@ -44,6 +44,10 @@ _PLACES = (
         re.IGNORECASE,
     ),
 )
+_CLOCK_WORDS = re.compile(
+    r"(?:an?\s+|the\s+)?(?:half|quarter|five|ten|twenty(?:[\s-]five)?|past|to|before|after|noon|midnight|o['’]?clock|[\s-])+",
+    re.IGNORECASE,
+)
 _ARTICLE = re.compile(
     r"^(?:(?:an?|the|my|our|(?-i:another|new|some|one|me|us|to|for\s+me|for|short|quick))\s+)+(?=\S)", re.IGNORECASE
 )
@@ -110,15 +114,16 @@ def take_place(text: str) -> tuple[str, str | None]:
     for pattern in _PLACES:
         found = pattern.search(text)
         if found:
-            return f"{text[: found.start()]} {GAP} {text[found.end() :]}", found["place"].strip(" .")
+            place = None if _CLOCK_WORDS.fullmatch(found["place"]) else found["place"].strip(" .")
+            return f"{text[: found.start()]} {GAP} {text[found.end() :]}", place
     return text, None
 
 
-def name_of(text: str) -> str | None:
-    """What is left of a sentence as a name: without gaps, articles and words that name nothing."""
+def name_of(text: str, *, whole: bool = False) -> str | None:
+    """What is left of a sentence as a name: without gaps, words that name nothing and, unless `whole`, articles."""
     pieces = [_trimmed(piece) for piece in _FILLER.sub(" ", text).split(GAP)]
     joined = _trimmed(" ".join(piece for piece in pieces if piece))
-    bare = _ARTICLE.sub("", joined)
+    bare = joined if whole else _ARTICLE.sub("", joined)
     nothing = bare.lower() in _NOTHING and (len(bare) > 1 or bare.islower())
     if nothing or not re.search(r"\w|\ue000", bare) or len(bare) > LONGEST_NAME:
         return None

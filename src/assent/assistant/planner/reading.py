@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 
-from assent.assistant.planner import grammar, lengths, misspelt
+from assent.assistant.planner import doubtful, grammar, lengths, misspelt
 from assent.assistant.planner.clocks import Clock, Dial, clock, half_of, span, worded
 from assent.assistant.planner.dates import FURTHEST, GAP, When, on_day
+
+_JUST_PASSED = timedelta(days=92)
+"""What passed so lately may be meant as it stands, and is asked about."""
+_WHAT_TIME = "What time do you mean?"
 
 Span = tuple[time | None, Dial | None, int | None]
 
 
-def read(text: str, now: datetime) -> tuple[When, str]:
-    """What the text says about time, and the text without it."""
+def read(text: str, now: datetime, *, strictly: bool = True) -> tuple[When, str]:
+    """What the text says about time, and the text without it. Not `strictly`: where an event is looked up by words that
+    may be its name, only what stands for a day counts."""
     reader = _Reader(text.replace(GAP, " "), now)
-    return reader.when(), reader.text
+    when = reader.when()
+    return (reader.doubted(when) if strictly else when), reader.text
 
 
 def _fits(at: time, half: str) -> bool:
@@ -87,6 +94,15 @@ class _Reader:
             self.day_doubt = found.question
             self.text = self.text.replace(found.phrase, f" {GAP} ", 1)
 
+    def doubted(self, when: When) -> When:
+        """Nothing of it counts as read where a word is left that changes its meaning."""
+        for one in doubtful.find(self.text):
+            self.text = self.text.replace(one.phrase, f" {GAP} ", 1)
+            when = replace(when, day=None, day_doubt=when.day_doubt or one.question)
+            if one.clock:
+                when = replace(when, clock=None, dial=None, clock_doubt=when.clock_doubt or _WHAT_TIME)
+        return when
+
     def _doubt_day(self, phrase: str, why: str = "leaves the day open") -> None:
         self.day_doubt = self.day_doubt or f"“{phrase.strip()}” {why}. Which day do you mean?"
 
@@ -94,10 +110,10 @@ class _Reader:
         self.clock_doubt = self.clock_doubt or f"“{phrase.strip()}” {why}. What time do you mean?"
 
     def _add_day(self, found: re.Match[str], year: int | None, month: int, day: int) -> None:
-        """A date; without a year the next one."""
+        """A date; without a year the next one, unless it has only just passed."""
         try:
             made = date(year or self.today.year, month, day)
-            if year is None and made < self.today:
+            if year is None and made < self.today - _JUST_PASSED:
                 made = date(self.today.year + 1, month, day)
         except ValueError:
             self._doubt_day(found[0], "is not a date that exists")

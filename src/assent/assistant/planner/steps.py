@@ -24,6 +24,9 @@ AHEAD = 14
 """How many days ahead an event without a day is looked for."""
 
 
+_MOST_CHOICES = 8
+
+
 def step(track: Track, now: datetime) -> Ask | Use:
     """What is due next for an open goal."""
     goal = track.goal
@@ -73,6 +76,8 @@ def _change(track: Track, goal: Change, now: datetime) -> Ask | Use:
     event = event_of(track, goal, now)
     if event is None and goal.event.doubt:
         return Ask(f"“{goal.event.text}”: {goal.event.doubt}")
+    if event is None and goal.event.it:
+        return Ask(f"Which event do you mean by “{goal.event.text}”? Please give me its name, or its day and time.")
     if event is None and track.window != window_of(goal, now):
         return _list(*window_of(goal, now), goal.calendar_id, now, prepares=True)
     if event is None:
@@ -89,16 +94,21 @@ def _change(track: Track, goal: Change, now: datetime) -> Ask | Use:
 
 
 def event_of(track: Track, goal: Change, now: datetime) -> Event | None:
-    if goal.event.doubt and not goal.known:
-        return None
-    found = [goal.known] if goal.known else calendars.meant(goal.event, track.events, now)
-    return found[0] if len(found) == 1 else None
+    if goal.known:
+        return goal.known
+    return None if goal.event.doubt or goal.event.it else calendars.the_one(goal.event, track.events, now)
+
+
+def choices(track: Track, goal: Change, now: datetime) -> list[Event]:
+    """The events that are offered where it is not clear which one is meant."""
+    return calendars.meant(goal.event, track.events, now)[:_MOST_CHOICES]
 
 
 def _which(track: Track, goal: Change, now: datetime) -> str:
-    found = calendars.meant(goal.event, track.events, now)
+    found = choices(track, goal, now)
     if found:
-        return f"Which one do you mean: {' / '.join(answers.told(event, now) for event in found[:8])}?"
+        listed = " / ".join(f"{number}. {answers.told(event, now)}" for number, event in enumerate(found, 1))
+        return f"Which one do you mean: {listed}?"
     day, days = window_of(goal, now)
     where = dates.on_day(day, now) if days == 1 else f"in the next {days} days"
     return f"I find no event for “{goal.event.text}” {where}. Which event do you mean, and on which day?"

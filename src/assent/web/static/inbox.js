@@ -16,11 +16,13 @@ async function fetched(url, part, options = {}) {
   return response;
 }
 
-/** Puts what a response holds beside the list, and its address into the address bar. */
+/** Puts what a response holds beside the list, and its address into the address bar; says whether it held an item. */
 async function show(response, push = true) {
   const html = await response.text();
   const address = new URL(response.headers.get("Assent-Location") ?? response.url, location.href);
-  if (!find("[data-item]", parsed(html))) return location.assign(address);
+  if (!find("[data-item]", parsed(html))) return elsewhere(response, html);
+  const before = find("[data-item]", detail)?.dataset.item;
+  ++turn;
   clean = true;
   detail.innerHTML = html;
   detail.scrollTop = 0;
@@ -28,8 +30,32 @@ async function show(response, push = true) {
   document.title = `${find("[data-item]", detail).dataset.title} · Assent`;
   mark();
   prepare(detail);
+  if (find("[data-item]", detail).dataset.item !== before) {
+    changedAt = performance.now();
+    find("h2", detail).focus({ preventScroll: true });
+  }
   if (address.hash) find(address.hash, detail)?.scrollIntoView();
+  return true;
 }
+
+/** An answer that is no item: another page to go to, or a failure to tell. Never an address that was only posted to. */
+function elsewhere(response, html) {
+  if (response.redirected) location.assign(response.url);
+  else toast(`${document.getElementById("main").dataset.failed} ${problemIn(html) || response.status}`);
+  return false;
+}
+
+function problemIn(html) {
+  try {
+    return JSON.parse(html).detail;
+  } catch {
+    return find(".notice", parsed(html))?.textContent.trim();
+  }
+}
+
+/** When another item came into the place of the last: a press meant for that one must not decide this one. */
+let changedAt = -Infinity;
+const SETTLES = 400;
 
 /** Where the person wants to be: an answer that comes after they have gone on is not shown. */
 let turn = 0;
@@ -41,7 +67,7 @@ async function open(url, push = true) {
     const response = await fetched(url, "detail");
     if (mine === turn) await show(response, push);
   } catch {
-    location.assign(url);
+    toast(document.getElementById("main").dataset.unsent);
   }
 }
 
@@ -66,22 +92,30 @@ list?.addEventListener("click", (event) => {
 
 detail?.addEventListener("submit", async (event) => {
   const form = event.target;
-  if (form.method !== "post" || event.defaultPrevented) return;
+  if (form.method !== "post" || form.target || event.defaultPrevented) return;
   event.preventDefault();
+  if (form.action.endsWith("/decision") && performance.now() - changedAt < SETTLES) return;
   const body = new URLSearchParams(new FormData(form, event.submitter));
   const buttons = all("button", form).filter((one) => !one.disabled);
   for (const one of buttons) one.disabled = true;
   clearTimeout(saving);
   const mine = ++turn;
   try {
+    if (!form.action.endsWith("/comments")) await sendComment();
     const response = await fetched(form.action, "detail", { method: "POST", body });
-    if (mine === turn) await show(response);
-    soonRefresh();
+    if (mine !== turn || (await show(response))) return soonRefresh();
+    for (const one of buttons) one.disabled = false;
   } catch {
     toast(document.getElementById("main").dataset.unsent);
     for (const one of buttons) one.disabled = false;
   }
 });
+
+/** A comment that was typed and not sent goes along with the decision. */
+async function sendComment() {
+  const field = find("[name=comment]", detail);
+  if (field?.value.trim()) await fetched(field.form.action, "detail", { method: "POST", body: new URLSearchParams(new FormData(field.form)) });
+}
 
 function toast(text) {
   const said = Object.assign(document.createElement("div"), { className: "told wrong", textContent: text });
@@ -94,11 +128,11 @@ function toast(text) {
 let waiting = null;
 let newest = null;
 let refreshing = false;
-let again = false;
+let again = null;
 
 async function refresh(changed = new Set()) {
   if (!list) return;
-  if (refreshing) return void (again = true);
+  if (refreshing) return void (again = new Set([...(again ?? []), ...changed]));
   refreshing = true;
   try {
     const response = await fetched(`/inbox${here()}`, "list");
@@ -108,8 +142,9 @@ async function refresh(changed = new Set()) {
   } finally {
     refreshing = false;
     if (again) {
-      again = false;
-      refresh(changed);
+      const more = again;
+      again = null;
+      refresh(more);
     }
   }
 }
@@ -130,7 +165,7 @@ async function merge(fresh, changed) {
   const listed = all("#rows tr", fresh);
   if (!rows) return listed.length ? replaceList(fresh) : undefined;
   const known = new Map(all("tr", rows).map((row) => [row.dataset.id, row]));
-  for (const row of listed) if (known.has(row.dataset.id)) put(known.get(row.dataset.id), row);
+  for (const row of listed) if (known.has(row.dataset.id)) put(known.get(row.dataset.id), row.cloneNode(true));
   const there = new Set(listed.map((row) => row.dataset.id));
   await Promise.all([...changed].filter((id) => known.has(id) && !there.has(id)).map((id) => renew(known.get(id))));
   const top = all("tr", rows)[0]?.dataset.asked ?? "";
@@ -169,6 +204,7 @@ function replaceList(fresh) {
   list.scrollTop = scroll;
   mark();
   restoreChoice();
+  watchPages();
 }
 
 document.addEventListener("click", (event) => {
@@ -179,20 +215,24 @@ document.addEventListener("click", (event) => {
 });
 
 // Older rows come by themselves.
-if (list && "IntersectionObserver" in window) {
-  const observer = new IntersectionObserver(async ([entry]) => {
-    const link = entry.isIntersecting && find(".pages a[rel=next]", list);
-    if (!link) return;
-    observer.disconnect();
-    const page = parsed(await (await fetched(link.href, "list")).text());
-    const known = new Set(all("#rows tr", list).map((row) => row.dataset.id));
-    find("#rows", list).append(...all("#rows tr", page).filter((row) => !known.has(row.dataset.id)));
-    find(".pages", list).replaceWith(find(".pages", page));
-    restoreChoice();
-    observer.observe(find(".pages", list));
-  }, { root: null, rootMargin: "400px" });
-  if (find(".pages", list)) observer.observe(find(".pages", list));
+const observer = new IntersectionObserver(async ([entry]) => {
+  const link = entry.isIntersecting && find(".pages a[rel=next]", list);
+  if (!link) return;
+  observer.disconnect();
+  const page = parsed(await (await fetched(link.href, "list")).text());
+  const known = new Set(all("#rows tr", list).map((row) => row.dataset.id));
+  find("#rows", list).append(...all("#rows tr", page).filter((row) => !known.has(row.dataset.id)));
+  find(".pages", list).replaceWith(find(".pages", page));
+  restoreChoice();
+  watchPages();
+}, { rootMargin: "400px" });
+
+function watchPages() {
+  observer.disconnect();
+  const pages = find(".pages", list);
+  if (pages) observer.observe(pages);
 }
+watchPages();
 
 // What is chosen for bulk outlives the page it was chosen on.
 const CHOSEN = "assent-chosen";
@@ -226,10 +266,9 @@ list?.addEventListener("submit", (event) => {
     if (there.has(value)) continue;
     event.target.append(Object.assign(document.createElement("input"), { type: "hidden", name: "chosen", value }));
   }
-  chosen.clear();
-  sessionStorage.removeItem(CHOSEN);
 });
 if (list) restoreChoice();
+if (find("[data-decided]")) sessionStorage.removeItem(CHOSEN);
 
 // Edits: what stands in a field against what stood there at first, old beside new, and a draft of it.
 
@@ -262,7 +301,7 @@ function was(text) {
 
 function typedIn(article) {
   const fields = all("textarea, select, input:not([type=hidden], [type=password])", article);
-  const told = fields.filter((field) => field.name && !["sure", "comment"].includes(field.name) && field.type !== "radio" && value(field) !== (field.dataset.shown ?? ""));
+  const told = fields.filter((field) => field.name && field.name !== "sure" && (field.type === "radio" ? field.checked : value(field) !== (field.dataset.shown ?? "")));
   return Object.fromEntries(told.map((field) => [field.name, value(field)]));
 }
 
@@ -287,6 +326,7 @@ document.addEventListener("input", (event) => {
   if (form?.querySelector("[data-edits]")) count(form);
   if (!event.target.closest("[data-item]") || event.target.type === "password") return;
   clean = false;
+  changedAt = -Infinity;
   clearTimeout(saving);
   saving = setTimeout(saveDraft, 500);
 });
@@ -306,8 +346,12 @@ addEventListener("beforeunload", (event) => {
 function prepare(within) {
   for (const form of all("form:has([data-edits])", within)) count(form);
   for (const form of all("form[data-until]", within)) {
-    setTimeout(() => form.remove(), Math.max(0, Date.parse(form.dataset.until) - Date.now()));
+    setTimeout(() => {
+      form.parentElement.querySelector(":scope > p .quiet")?.remove();
+      form.remove();
+    }, Math.max(0, Date.parse(form.dataset.until) - Date.now()));
   }
+  tick();
 }
 
 const format = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "always", style: "narrow" });
@@ -370,11 +414,24 @@ async function reload() {
   detail.scrollTop = scroll;
 }
 
+// Who else is looking; and that this person does.
+setInterval(async () => {
+  const shown = find("[data-item]", detail)?.dataset.item;
+  if (!shown || document.hidden) return;
+  const response = await fetch(`/inbox/${shown}/presence`).catch(() => null);
+  const place = document.getElementById("presence");
+  if (response?.ok && place && find("[data-item]", detail)?.dataset.item === shown) place.innerHTML = await response.text();
+}, 15_000);
+
 function connection({ lost }) {
   let banner = find(".offline");
-  if (!lost) return banner?.remove();
+  if (!lost) {
+    banner?.remove();
+    return banner && refresh(new Set(all("#rows tr", list).map((row) => row.dataset.id))).then(() => renewDetail(new Set([find("[data-item]", detail)?.dataset.item]), new Set()));
+  }
   const text = document.getElementById("main").dataset.offline;
-  const age = format.format(-Math.max(1, Math.trunc((Date.now() - lost) / 60_000)), "minute");
+  const seconds = Math.max(1, Math.trunc((Date.now() - lost) / 1000));
+  const age = seconds < 60 ? format.format(-seconds, "second") : format.format(-Math.trunc(seconds / 60), "minute");
   banner ??= document.getElementById("main").insertAdjacentElement("beforebegin", Object.assign(document.createElement("p"), { className: "offline" }));
   banner.setAttribute("role", "status");
   banner.textContent = text.replace("{age}", age);
@@ -389,7 +446,7 @@ document.addEventListener("click", async (event) => {
   if (!form) return location.assign(link.href);
   const dialog = document.createElement("dialog");
   dialog.append(...form.childNodes);
-  const title = find("h2", dialog);
+  const title = find("h1, h2", dialog);
   if (title) dialog.setAttribute("aria-labelledby", (title.id ||= "dialog-title"));
   dialog.addEventListener("click", (one) => {
     if (!one.target.closest("a[href]") || one.target.closest("form button")) return;
@@ -403,5 +460,6 @@ document.addEventListener("click", async (event) => {
 
 setUpKeys({ open: (link) => (detail && list?.offsetParent ? open(link.href) : link.click()), toggle: (box) => box.click() });
 prepare(document);
+mark();
 const kinds = find("#main")?.dataset.kinds;
 if (kinds) follow(kinds.split(" "), noticed, connection);

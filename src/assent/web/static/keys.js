@@ -54,7 +54,7 @@ export function setUpKeys({ open, toggle }) {
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     if (event.key === "Escape" && typing(event.target)) return event.target.blur();
-    if (typing(event.target)) return;
+    if (typing(event.target) || document.querySelector("[popover]:popover-open")) return;
     if (moves[event.key]) moves[event.key]();
     else if (event.key.length !== 1 || !press(event.key)) return;
     event.preventDefault();
@@ -65,13 +65,15 @@ export function setUpKeys({ open, toggle }) {
 function commands() {
   const acts = [...document.querySelectorAll("[data-key]")].filter((one) => one.checkVisibility?.() ?? true);
   const named = acts.map((one) => [one.getAttribute("aria-label") ?? one.textContent.trim(), () => press(one.dataset.key), one.dataset.key]);
-  const places = [...document.querySelectorAll("#side a, .tabs a")].map((one) => [one.textContent.trim().replace(/\s+/g, " "), () => one.click(), ""]);
+  const name = (one) => (one.querySelector(":scope > span:not(.count)") ?? one.firstChild).textContent.trim();
+  const places = [...document.querySelectorAll("#side a:not(.brand), .tabs a")].map((one) => [name(one), () => one.click(), ""]);
   return [...named, ...places].filter(([name]) => name);
 }
 
 function palette() {
   if (document.getElementById("palette")) return;
   const dialog = Object.assign(document.createElement("dialog"), { id: "palette", className: "palette" });
+  dialog.setAttribute("aria-label", document.getElementById("help").dataset.commands);
   const input = Object.assign(document.createElement("input"), { type: "search", autocomplete: "off" });
   const label = document.getElementById("help").dataset.commands;
   input.setAttribute("aria-label", label);

@@ -57,7 +57,8 @@ def test_the_five_flows(demo: Server, tmp_path: Path) -> None:
         person.talk((YOU, "/quit"))
         assert person.ended() == 0
     assert '  1 of 2: create_event\n    argument  value\n    name      "Team Meeting"\n' in person.seen
-    assert '1 of 1: update_event\n    argument     value\n    calendar_id  "primary"\n' in person.seen
+    assert "1 of 1: update_event\n" in person.seen
+    assert '    argument     value\n    calendar_id  "primary"\n' in person.seen
 
 
 @pytest.mark.promise("ASST-38")

@@ -245,7 +245,7 @@ def settle_doubt(
     grant = _doubted(doubtful, grant_id)
     asked_in = (grant and grant.doubt_id) or (item.doubt_id if len(doubtful) <= 1 else None)
     if outcome == "run_again" and asked_in is None:
-        raise Conflict("the run that made this call is over: start another one, which will ask again")
+        raise Conflict(_why_not_again(tx, item))
     if grant is not None:
         grants.settle_doubt(tx, grant, None if outcome == "run_again" else {"doubt": outcome, "notes": notes})
     if grant is not None and outcome == "run_again":
@@ -257,6 +257,14 @@ def settle_doubt(
     told = {"outcome": outcome, "notes": notes, "via": via, "grant": grant.id if grant else None}
     events.append(tx, caller, "item.doubt_settled", item.subject, told)
     return changed
+
+
+def _why_not_again(tx: Tx, item: Item) -> str:
+    """A run notes the doubt, and asks about it a moment later: only then is there a question to answer with this."""
+    thread = threads.get(tx, item.thread_id) if item.thread_id else None
+    if thread is not None and thread.status == "busy":
+        return "its run is just about to ask: try again in a moment"
+    return "the run that made this call is over: start another one, which will ask again"
 
 
 def _doubted(doubtful: Sequence[Grant], grant_id: str | None) -> Grant | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -41,6 +42,7 @@ async def fill(file: Path, count: int) -> None:
         for first in range(0, count, BATCH):
             _copy(connection, first, min(first + BATCH, count))
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    os.sync()  # or the first flush of what is measured would have to write all of this as well
 
 
 def _ask(tx: Tx) -> None:

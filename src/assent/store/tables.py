@@ -365,6 +365,7 @@ items = Table(
     Index(None, "tenant_id", "graph_id", "open", "created_at", "item_id"),
     Index(None, "tenant_id", "assistant_id", "open", "created_at", "item_id"),
     Index(None, "tenant_id", "execution", "created_at", "item_id"),
+    Index(None, "tenant_id", "execution", "open", "created_at", "item_id"),
     Index(None, "tenant_id", "thread_id", "interrupt_id", "created_at"),
     Index(
         "ix_items_one_open",
@@ -375,15 +376,6 @@ items = Table(
         unique=True,
         sqlite_where=text("open AND interrupt_id IS NOT NULL"),
         postgresql_where=text("open AND interrupt_id IS NOT NULL"),
-    ),
-    Index(
-        "ix_items_execution",
-        "tenant_id",
-        "execution",
-        "created_at",
-        "item_id",
-        sqlite_where=text("execution IS NOT NULL"),
-        postgresql_where=text("execution IS NOT NULL"),
     ),
     Index(
         "ix_items_dedupe",

@@ -24,18 +24,10 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("tenant_id", "inbox_id", name=op.f("pk_inboxes")),
         sa.UniqueConstraint("tenant_id", "owner", "position", name=op.f("uq_inboxes_tenant_id_owner_position")),
     )
-    for column in ("graph_id", "assistant_id"):
+    for column in ("graph_id", "assistant_id", "execution"):
         op.create_index(
             op.f(f"ix_items_tenant_id_{column}_open_created_at_item_id"),
             "items",
             ["tenant_id", column, "open", "created_at", "item_id"],
             unique=False,
         )
-    op.create_index(
-        "ix_items_execution",
-        "items",
-        ["tenant_id", "execution", "created_at", "item_id"],
-        unique=False,
-        sqlite_where=sa.text("execution IS NOT NULL"),
-        postgresql_where=sa.text("execution IS NOT NULL"),
-    )

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, expect
+from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.cli.command import Server
 from tests.web.test_browser import ask, sign_in, stands
@@ -59,6 +59,27 @@ async def test_a_config_change_is_read_as_a_diff_and_approved(server: Server, re
     await reader.get_by_role("button", name="Approve", exact=True).click()
     await expect(reader.get_by_role("status")).to_contain_text("Approved: Raise the limit of exports")
     assert stands(server, item_id)["status"] == "APPROVED"
+
+
+@pytest.mark.promise("REVIEW-25")
+async def test_the_answer_to_a_decision_is_shown_however_late_it_comes(server: Server, reader: Page) -> None:
+    item_id = ask(server, title="Answered late", actions=[REFUND])
+    await open_item(reader, server, item_id)
+    news = asyncio.Event()
+
+    async def hold_back(route: Route) -> None:
+        answer = await route.fetch()
+        await news.wait()
+        await route.fulfill(response=answer)
+
+    await reader.route("**/decision", hold_back)
+    await reader.get_by_role("button", name="Approve", exact=True).click()
+    row = reader.get_by_role("row").filter(has_text="Answered late")
+    await expect(row).to_contain_text("Approved")
+    ask(server, title="Asked meanwhile", actions=[REFUND])
+    await expect(reader.get_by_role("button", name="1 new")).to_be_visible()
+    news.set()
+    await expect(reader.get_by_role("status")).to_contain_text("Approved: Answered late")
 
 
 @pytest.mark.promise("REVIEW-47", "REVIEW-18", "REVIEW-19", "REVIEW-49")

@@ -7,21 +7,20 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 
 from assent.domain import canonical
 from assent.domain.access import Principal, Scope
 from assent.domain.ids import as_uuid
 from assent.errors import AssentError, Invalid
 from assent.http.authentication import Caller
-from assent.http.origins import require_same_origin
 from assent.ports import Store
 from assent.services.audit import Audit, Verdict
 from assent.store import jsontext, users
 from assent.store.events import Entry
 from assent.store.paging import Page
 from assent.web import people
-from assent.web.errors import PageRoute
+from assent.web.errors import PageRoute, mendable
 from assent.web.language import gettext as _
 from assent.web.shell import Shell
 
@@ -76,8 +75,7 @@ def routes(audit: Audit, store: Store, shell: Shell) -> APIRouter:
         return await desk.show(caller, Search(*(one.strip() for one in typed)), cursor=cursor)
 
     @web.post("/verification")
-    async def verify(request: Request, caller: Caller) -> Response:
-        require_same_origin(request)
+    async def verify(caller: Caller) -> Response:
         verdict = await audit.verify(caller) if caller.may(Scope.AUDIT_READ) else None
         return await desk.show(caller, Search(), verdict=verdict)
 
@@ -100,9 +98,7 @@ class _Desk:
         try:
             found = await self._found(caller, search, cursor)
         except AssentError as error:
-            if error.status >= 500:
-                raise
-            problem = error
+            problem = mendable(error)
         actors = [event.actor for event, _payload in found.items]
         return await self._shell.show(
             caller,

@@ -10,6 +10,7 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 
 from assent.errors import AssentError, Invalid
+from assent.http.origins import require_same_origin
 from assent.http.routing import StrictRoute
 from assent.web import preferences
 from assent.web.rendering import render
@@ -18,12 +19,15 @@ _WORTH_COMPRESSING = 1_000
 
 
 class PageRoute(StrictRoute):
+    """Of a page: what changes something must come from a page of ours, and a refusal is a page as well."""
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
         async def shown(request: Request) -> Response:
             preferences.use(request)
             try:
+                require_same_origin(request)
                 return _compressed(request, await handle(request))
             except RequestValidationError as error:
                 return page(Invalid("; ".join(str(one["msg"]) for one in error.errors())))
@@ -33,6 +37,13 @@ class PageRoute(StrictRoute):
                 return page(error)
 
         return shown
+
+
+def mendable(error: AssentError) -> AssentError:
+    """What can be told beside the form it came from. A failure of ours is not for the page: it is raised again."""
+    if error.status >= 500:
+        raise error
+    return error
 
 
 def page(error: AssentError) -> Response:

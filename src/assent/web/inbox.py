@@ -17,10 +17,9 @@ from assent.domain.access import Principal
 from assent.domain.ids import new_token
 from assent.errors import AssentError
 from assent.http.authentication import Caller
-from assent.http.origins import require_same_origin
 from assent.web import item_page, listing, people
 from assent.web.desk import SNOOZES, Act, Desk, Onward
-from assent.web.errors import PageRoute
+from assent.web.errors import PageRoute, mendable
 from assent.web.facets import facets
 from assent.web.item_page import Attempt, ItemPage
 from assent.web.listing import TABS, Wanted
@@ -82,16 +81,14 @@ def _look(web: APIRouter, pages: _Pages) -> None:
 
 def _reveal(web: APIRouter, pages: _Pages) -> None:
     @web.post("/{item_id:uuid}/reveal")
-    async def reveal(request: Request, caller: Caller, item_id: UUID) -> Response:
+    async def reveal(caller: Caller, item_id: UUID) -> Response:
         """A page of its own, that is neither kept nor come back to."""
-        require_same_origin(request)
         actions, item = await pages.desk.inbox.reveal(caller, str(item_id)), await pages.desk.page(caller, str(item_id))
         return await pages.shell.show(caller, "reveal.html", here="inbox", item=item.item, actions=actions)
 
 
 def _posted(pages: _Pages, act: Act) -> Callable[..., Awaitable[Response]]:
     async def route(request: Request, caller: Caller, item_id: UUID, part: Part = "") -> Response:
-        require_same_origin(request)
         return await pages.attempt(caller, str(item_id), await request.form(max_fields=_MOST_FIELDS), act, part)
 
     return route
@@ -155,9 +152,7 @@ class _Pages:
         try:
             onward = await act(page, posted, wanted, str(posted.get("key") or "")[:200] or new_key())
         except AssentError as error:
-            if error.status >= 500:
-                raise
-            attempt = Attempt(error, item_page.kept(seen, posted), seen)
+            attempt = Attempt(mendable(error), item_page.kept(seen, posted), seen)
             return await self.show(caller, item_id, wanted, attempt=attempt, part=part)
         return await self._onwards(caller, wanted, onward, part)
 

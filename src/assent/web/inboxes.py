@@ -13,9 +13,9 @@ from assent.domain.access import Principal
 from assent.domain.ids import new_token
 from assent.errors import AssentError, Invalid
 from assent.http.authentication import Caller
-from assent.http.origins import address_of, require_same_origin
+from assent.http.origins import address_of
 from assent.services.inboxes import LONGEST_NAME, Inboxes, Wanted
-from assent.web.errors import PageRoute
+from assent.web.errors import PageRoute, mendable
 from assent.web.language import gettext as _
 from assent.web.shell import Shell
 
@@ -47,7 +47,6 @@ def routes(inboxes: Inboxes, graphs: Iterable[str], shell: Shell) -> APIRouter:
 
     @web.post("")
     async def create(request: Request, caller: Caller, typed: Typed, key: Text = "") -> Response:
-        require_same_origin(request)
 
         async def act(wanted: Wanted) -> str:
             made = await inboxes.create(caller, wanted, here=address_of(request), key=key[:200] or None)
@@ -66,7 +65,6 @@ def routes(inboxes: Inboxes, graphs: Iterable[str], shell: Shell) -> APIRouter:
 
     @web.post("/{inbox_id:uuid}")
     async def change(request: Request, caller: Caller, inbox_id: UUID, typed: Typed) -> Response:
-        require_same_origin(request)
         found = await inboxes.get(caller, str(inbox_id))
 
         async def act(wanted: Wanted) -> str:
@@ -75,8 +73,7 @@ def routes(inboxes: Inboxes, graphs: Iterable[str], shell: Shell) -> APIRouter:
         return await desk.attempt(caller, typed, act, inbox_id=found["id"])
 
     @web.post("/{inbox_id:uuid}/removal")
-    async def remove(request: Request, caller: Caller, inbox_id: UUID) -> Response:
-        require_same_origin(request)
+    async def remove(caller: Caller, inbox_id: UUID) -> Response:
         await inboxes.remove(caller, str(inbox_id))
         return RedirectResponse("/inbox", 303)
 
@@ -122,9 +119,7 @@ class _Desk:
             _complete(wanted, search=search)
             saved = await act(wanted)
         except AssentError as error:
-            if error.status >= 500:
-                raise
-            return await self.form(caller, wanted, search=search, inbox_id=inbox_id, problem=error)
+            return await self.form(caller, wanted, search=search, inbox_id=inbox_id, problem=mendable(error))
         return RedirectResponse(f"/inbox?inbox={saved}", 303)
 
 

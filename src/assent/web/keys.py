@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, Query, Request, Response
+from fastapi import APIRouter, Depends, Form, Query, Response
 from fastapi.responses import RedirectResponse
 
 from assent.domain.access import Kind, Principal, Scope
 from assent.errors import AssentError
 from assent.http.authentication import Caller
-from assent.http.origins import require_same_origin
 from assent.services.keys import Keys, NewKey
 from assent.services.users import Users
 from assent.settings import parse_duration
@@ -59,8 +58,7 @@ def routes(keys: Keys, users: Users, shell: Shell) -> APIRouter:
         return await desk.show(caller, cursor=cursor, done=done)
 
     @web.post("")
-    async def create(request: Request, caller: Caller, typed: Annotated[Typed, Depends(_typed)]) -> Response:
-        require_same_origin(request)
+    async def create(caller: Caller, typed: Annotated[Typed, Depends(_typed)]) -> Response:
         try:
             new = await desk.create(caller, typed)
         except AssentError as error:
@@ -70,8 +68,7 @@ def routes(keys: Keys, users: Users, shell: Shell) -> APIRouter:
         return await desk.show(caller, new=new)
 
     @web.post("/{key_id}/revocation")
-    async def revoke(request: Request, caller: Caller, key_id: str) -> Response:
-        require_same_origin(request)
+    async def revoke(caller: Caller, key_id: str) -> Response:
         await keys.revoke(caller, key_id)
         return RedirectResponse(f"{PATH}?done=revoked", 303)
 

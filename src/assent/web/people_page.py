@@ -13,9 +13,9 @@ from assent.domain.access import Principal, Role, Scope
 from assent.domain.users import User
 from assent.errors import AssentError, Invalid
 from assent.http.authentication import Caller
-from assent.http.origins import address_of, require_same_origin
+from assent.http.origins import address_of
 from assent.services.users import LINK_LIFETIME, Users
-from assent.web.errors import PageRoute
+from assent.web.errors import PageRoute, mendable
 from assent.web.language import gettext as _
 from assent.web.shell import Shell
 
@@ -70,8 +70,7 @@ def routes(users: Users, shell: Shell) -> APIRouter:
         return await desk.show(caller, cursor=cursor, done=done)
 
     @web.post("")
-    async def add(request: Request, caller: Caller, typed: Sent) -> Response:
-        require_same_origin(request)
+    async def add(caller: Caller, typed: Sent) -> Response:
 
         async def act() -> User:
             email, groups = typed.email.strip() or None, typed.named_groups()
@@ -80,8 +79,7 @@ def routes(users: Users, shell: Shell) -> APIRouter:
         return await desk.attempt(caller, act, "added", typed)
 
     @web.post("/change")
-    async def change(request: Request, caller: Caller, typed: Sent) -> Response:
-        require_same_origin(request)
+    async def change(caller: Caller, typed: Sent) -> Response:
 
         async def act() -> User:
             return await users.change(caller, typed.name, role=typed.chosen_role(), groups=typed.named_groups())
@@ -89,8 +87,7 @@ def routes(users: Users, shell: Shell) -> APIRouter:
         return await desk.attempt(caller, act, "changed")
 
     @web.post("/disabling")
-    async def disable(request: Request, caller: Caller, name: Text = "", disabled: Text = "") -> Response:
-        require_same_origin(request)
+    async def disable(caller: Caller, name: Text = "", disabled: Text = "") -> Response:
 
         async def act() -> User:
             if disabled and name == caller.name:
@@ -102,7 +99,6 @@ def routes(users: Users, shell: Shell) -> APIRouter:
     @web.post("/login-link")
     async def login_link(request: Request, caller: Caller, name: Text = "") -> Response:
         """The link stands in this one answer; its token is a fragment, which browsers send nowhere."""
-        require_same_origin(request)
         return await desk.link(caller, name, address_of(request) or "")
 
     return web
@@ -120,18 +116,14 @@ class _Desk:
         try:
             await act()
         except AssentError as error:
-            if error.status >= 500:
-                raise
-            return await self.show(caller, typed=typed, problem=error)
+            return await self.show(caller, typed=typed, problem=mendable(error))
         return RedirectResponse(f"{PATH}?done={done}", 303)
 
     async def link(self, caller: Principal, name: str, here: str) -> Response:
         try:
             token = await self._users.login_link(caller, name)
         except AssentError as error:
-            if error.status >= 500:
-                raise
-            return await self.show(caller, problem=error)
+            return await self.show(caller, problem=mendable(error))
         return await self.show(caller, link=Link(name, f"{here}/login#{token}"))
 
     async def show(

@@ -14,10 +14,10 @@ from assent.domain.access import Principal, Scope
 from assent.domain.deliveries import DeliveryStatus
 from assent.errors import AssentError
 from assent.http.authentication import Caller
-from assent.http.origins import address_of, require_same_origin
+from assent.http.origins import address_of
 from assent.services.deliveries import Deliveries
 from assent.settings import Settings
-from assent.web.errors import PageRoute
+from assent.web.errors import PageRoute, mendable
 from assent.web.shell import Shell
 
 PAGE = 50
@@ -48,20 +48,18 @@ def routes(deliveries: Deliveries, graphs: Iterable[str], settings: Settings, sh
         return await desk.notifications(caller, cursor=cursor, done=done)
 
     @web.post("/notifications/{delivery_id}/retry")
-    async def retry(request: Request, caller: Caller, delivery_id: str) -> Response:
-        require_same_origin(request)
+    async def retry(caller: Caller, delivery_id: str) -> Response:
         try:
             await deliveries.retry(caller, delivery_id)
         except AssentError as error:
-            if error.status >= 500 or error.status == 403:
+            if error.status == 403:
                 raise
-            return await desk.notifications(caller, problem=error)
+            return await desk.notifications(caller, problem=mendable(error))
         return RedirectResponse(f"{PATH}/notifications?done=retried", 303)
 
     @web.post("/notifications/secret")
-    async def secret(request: Request, caller: Caller) -> Response:
+    async def secret(caller: Caller) -> Response:
         """Asked for by a form, so that no address leads to it."""
-        require_same_origin(request)
         return await desk.notifications(caller, secret=deliveries.signing_secret(caller))
 
     return web

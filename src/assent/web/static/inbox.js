@@ -60,6 +60,9 @@ const SETTLES = 400;
 /** Where the person wants to be: an answer that comes after they have gone on is not shown. */
 let turn = 0;
 
+/** What was sent is about to be answered: until then, nobody's news of the same item takes the place of that answer. */
+let sending = false;
+
 async function open(url, push = true) {
   keepDraft();
   const mine = ++turn;
@@ -100,14 +103,17 @@ detail?.addEventListener("submit", async (event) => {
   for (const one of buttons) one.disabled = true;
   clearTimeout(saving);
   const mine = ++turn;
+  sending = true;
   try {
     if (!form.action.endsWith("/comments")) await sendComment();
     const response = await fetched(form.action, "detail", { method: "POST", body });
-    if (mine !== turn || (await show(response))) return soonRefresh();
-    for (const one of buttons) one.disabled = false;
+    if (mine === turn) await show(response);
   } catch {
     toast(document.getElementById("main").dataset.unsent);
+  } finally {
+    sending = false;
     for (const one of buttons) one.disabled = false;
+    soonRefresh();
   }
 });
 
@@ -392,6 +398,7 @@ function soonRefresh() {
 function renewDetail(changed, asked) {
   const article = find("[data-item]", detail);
   if (!article || !changed.has(article.dataset.item)) return;
+  if (sending) return void since.add(article.dataset.item);
   const busy = Object.keys(typedIn(article)).length || find("[popover]:popover-open", detail) || detail.contains(document.activeElement?.closest("textarea, input, select") ?? null);
   if (!busy) return reload();
   if (!asked.has(article.dataset.item) || find(".stale", article)) return;

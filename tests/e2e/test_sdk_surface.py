@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import pytest
 from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 from langgraph_sdk.errors import ConflictError, NotFoundError, UnprocessableEntityError
@@ -249,7 +250,15 @@ async def test_a_run_is_removed_with_its_checkpoints(client: LangGraphClient, tm
 
 async def test_a_run_that_is_under_way_is_removed(client: LangGraphClient, tmp_path: Path) -> None:
     thread, run, _ = await held(client, tmp_path)
+    joined = asyncio.Event()
+
+    async def begun(response: httpx.Response) -> None:
+        if response.url.path.endswith("/join"):
+            joined.set()
+
+    client.http.client.event_hooks["response"] = [begun]
     joining = asyncio.ensure_future(client.runs.join(thread, run))
+    await joined.wait()
     await client.runs.delete(thread, run)
     with pytest.raises(NotFoundError):
         await client.runs.get(thread, run)

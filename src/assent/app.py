@@ -1,4 +1,4 @@
-"""The composition root: Settings → store → services → ASGI app. The only module that knows concrete classes."""
+"""The composition root: Settings → store → services → engine. The only module that knows concrete classes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from sqlalchemy import make_url
 
 from assent import secret_key
 from assent.bus.memory import MemoryBus
-from assent.domain.access import DEFAULT_TENANT, Principal
+from assent.domain.access import DEFAULT_TENANT
 from assent.domain.deliveries import RESUME, WEBHOOK
 from assent.domain.policies import ADVISE_ALL, ASK_ALL, Policy
 from assent.engine.loader import LoadedGraphs, load_app, load_auth, load_graphs, load_webhook_rules
@@ -27,15 +26,11 @@ from assent.notify.sender import Carry, Sender
 from assent.notify.targets import Targets
 from assent.ports import Bus, Queue, Store
 from assent.services.access import Access
-from assent.services.assistant import Assistant, LocalPerson
 from assent.services.assistants import Assistants
 from assent.services.audit import Audit
 from assent.services.deadlines import Deadlines
 from assent.services.deliveries import Deliveries
-from assent.services.deployments import Deployments
 from assent.services.inbox import Inbox
-from assent.services.inboxes import Inboxes
-from assent.services.insights import Insights
 from assent.services.keys import Keys
 from assent.services.live import Live
 from assent.services.metrics import Metrics, Workers
@@ -52,9 +47,6 @@ from assent.settings import Mode, Settings
 from assent.store import migrations
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
-    from starlette.types import ASGIApp, Receive, Scope, Send
-
     from assent.notify.outbound import Outbound
     from assent.services.custom_auth import CustomAuth
 
@@ -246,134 +238,3 @@ def _on_sqlite(settings: Settings) -> bool:
 def _lock_file(settings: Settings) -> Path | None:
     file = make_url(settings.database).database
     return None if file in (None, "", ":memory:") else Path(f"{file}.lock")
-
-
-def local_inbox_app(services: Services, caller: Principal) -> ASGIApp:
-    """The routes of inbox and policies over a database, in the name of one caller: for commands, beside no server."""
-    from fastapi import FastAPI
-
-    from assent.api import inbox, inboxes, insights, policies
-    from assent.http import errors
-
-    app, items = FastAPI(), Inbox(services.store)
-    errors.install(app)
-    app.include_router(inbox.routes(items, Live(services.store, items)))
-    app.include_router(inboxes.routes(Inboxes(services.store, items)))
-    app.include_router(policies.routes(services.policies))
-    app.include_router(insights.routes(Insights(services.store)))
-
-    async def as_caller(scope: Scope, receive: Receive, send: Send) -> None:
-        headers = [(name, value) for name, value in scope["headers"] if name != b"host"]  # nobody listens anywhere
-        await app({**scope, "headers": headers, "state": {"principal": caller}}, receive, send)
-
-    return as_caller
-
-
-def _assistant(store: Store, engine: Engine, graph_id: str) -> Assistant:
-    return Assistant(
-        store,
-        engine.runs,
-        engine.threads,
-        engine.inbox,
-        graph_id,
-        is_loaded=lambda: graph_id in engine.project.graphs,
-    )
-
-
-def _inboxes(store: Store, engine: Engine, settings: Settings) -> Inboxes:
-    """`url` leads here only where somebody has said so: commands use it to find a server, and it has a default."""
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    listens = (f"http://{host}:{settings.port}",) if settings.port else ()
-    named = (settings.url,) if "url" in settings.model_fields_set else ()
-    return Inboxes(store, engine.inbox, Deployments((*listens, *named)), engine.assistants.resolve)
-
-
-def create_app(services: Services, engine: Engine, settings: Settings) -> FastAPI:
-    from fastapi import FastAPI
-    from starlette.middleware.cors import CORSMiddleware
-
-    from assent.api import assistant as talks
-    from assent.api import audit, deliveries, health, inbox, inboxes, keys, policies, sessions, users
-    from assent.api import insights as insight_routes
-    from assent.api.langgraph import assistants, runs, system, threads
-    from assent.api.schemas import Problem
-    from assent.http import boundary, custom_routes, errors
-    from assent.http.authentication import Authentication
-    from assent.http.counting import RequestCount
-    from assent.http.telemetry import telemetry
-    from assent.web import assets, bulk, pages, people_page
-    from assent.web import audit as audit_pages
-    from assent.web import inbox as inbox_pages
-    from assent.web import inboxes as inboxes_pages
-    from assent.web import insights as insights_pages
-    from assent.web import keys as keys_pages
-    from assent.web import policies as policies_pages
-    from assent.web import settings as settings_pages
-    from assent.web import threads as thread_pages
-    from assent.web.desk import Desk
-    from assent.web.shell import Shell
-    from assent.web.thread_page import Sources
-
-    app = FastAPI(
-        title="Assent",
-        version=version("assent"),
-        redoc_url=None,
-        docs_url=None,
-        telemetry=telemetry(),
-        responses={"4XX": {"model": Problem}, "5XX": {"model": Problem}},
-    )
-    errors.install(app)
-    views = _inboxes(services.store, engine, settings)
-    shell = Shell(engine.inbox, views)
-    figures = Insights(services.store, access=ThreadAccess(engine.custom_auth))
-    app.mount("/static", assets.app())
-    for api in (  # they are tried one after another, so what is asked for most comes first
-        runs.routes(engine.runs),
-        threads.routes(engine.threads),
-        health.routes(services.store),
-        inbox.routes(engine.inbox, engine.live),
-        inboxes.routes(views),
-        policies.routes(services.policies),
-        sessions.routes(services.access),
-        keys.routes(services.keys),
-        users.routes(services.users),
-        audit.routes(services.audit),
-        deliveries.routes(services.deliveries),
-        assistants.routes(engine.assistants),
-        system.routes(engine.metrics),
-        pages.routes(services.access, shell),
-        inboxes_pages.routes(views, engine.project.graphs, shell),
-        policies_pages.routes(services.policies, services.store, shell),
-        audit_pages.routes(services.audit, services.store, shell),
-        settings_pages.routes(services.deliveries, engine.project.graphs, settings, shell),
-        keys_pages.routes(services.keys, services.users, shell),
-        people_page.routes(services.users, shell),
-        insight_routes.routes(figures),
-        insights_pages.routes(figures, services.store, shell),
-        thread_pages.routes(
-            Sources(engine.threads, engine.assistants, engine.runs, engine.inbox, services.store), shell, settings
-        ),
-        bulk.routes(engine.inbox, shell),
-        inbox_pages.routes(Desk(engine.inbox, services.deliveries, services.store), shell),
-    ):
-        app.include_router(api)
-    if settings.assistant:
-        app.include_router(talks.routes(_assistant(services.store, engine, settings.assistant)))
-    if (custom := engine.project.loaded).app is not None:
-        custom_routes.mount(app, custom.app, custom.prefix)
-    # The last one added is the first one met.
-    app.add_middleware(
-        Authentication,
-        access=services.access,
-        settings=settings,
-        custom_auth=engine.custom_auth,
-        local_person=LocalPerson(services.store),
-    )
-    app.add_middleware(boundary.BodyLimit, limit=settings.max_body_bytes)
-    app.add_middleware(boundary.OpenRequests, limit=settings.max_open_requests)
-    app.add_middleware(boundary.LastResort)
-    app.add_middleware(CORSMiddleware, **boundary.cors(settings))
-    app.add_middleware(boundary.HostCheck, settings=settings)
-    app.add_middleware(RequestCount, metrics=engine.metrics)
-    app.add_middleware(boundary.RequestLog)
-    return app

@@ -24,6 +24,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 from assent.domain.addresses import LOOPBACK, Allowed
+from assent.domain.items import LONGEST_GRACE
 from assent.domain.runs import Strategy
 from assent.errors import ConfigError, Invalid
 
@@ -78,6 +79,7 @@ def _targets(value: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Duration = Annotated[timedelta, BeforeValidator(_duration), Field(gt=timedelta(), le=_LONGEST)]
+Grace = Annotated[timedelta, BeforeValidator(_duration), Field(ge=timedelta(), le=LONGEST_GRACE)]
 
 
 def parse_duration(text: str) -> timedelta:
@@ -114,6 +116,7 @@ class Settings(BaseModel):
     max_body_bytes: Annotated[int, Field(ge=1024)] = 20 * 1024 * 1024
     max_open_requests: Annotated[int, Field(ge=10)] = 10_000
     session_lifetime: Duration = timedelta(days=7)
+    undo_window: Grace = timedelta(seconds=5)
     secret_key: Annotated[SecretStr, AfterValidator(_hard_to_guess)] | None = None
     url: Annotated[str, AfterValidator(_web_address)] = "http://127.0.0.1:2024"
     api_key: SecretStr | None = None

@@ -12,13 +12,14 @@ import httpx
 from fastapi import FastAPI
 from starlette.types import Message, Scope
 
-from assent.app import Engine, Services, create_app, load_project, open_engine, open_services, policy_of
+from assent.app import Engine, Services, load_project, open_engine, open_services, policy_of
 from assent.domain.access import DEFAULT_TENANT, Kind, Role, operator
 from assent.settings import Mode, Settings
 from assent.store import migrations, policies
 from assent.store.sqlite import SqliteStore
 from assent.store.tables import metadata
 from assent.store.transaction import Tx
+from assent.surfaces import create_app
 
 LOOPBACK = "http://127.0.0.1:2024"
 LOCAL = {"host": "127.0.0.1:2024"}

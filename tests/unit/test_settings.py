@@ -128,6 +128,16 @@ class TestWrongValues:
         with pytest.raises(Invalid):
             parse_duration(value)
 
+    @pytest.mark.parametrize("value", ["-1s", "301s", "6m", "soon"])
+    def test_a_decision_is_not_held_back_for_longer_than_it_can_be_taken_back(self, tmp_path: Path, value: str) -> None:
+        with pytest.raises(ConfigError, match="undo_window"):
+            loaded(tmp_path, environment={"ASSENT_UNDO_WINDOW": value})
+
+    @pytest.mark.parametrize(("value", "seconds"), [("0s", 0), ("15s", 15), ("5m", 300)])
+    def test_how_long_a_decision_can_be_taken_back(self, tmp_path: Path, value: str, seconds: int) -> None:
+        found = loaded(tmp_path, environment={"ASSENT_UNDO_WINDOW": value})
+        assert found.settings.undo_window.total_seconds() == seconds
+
     @pytest.mark.parametrize(
         ("value", "seconds"), [("90s", 90), ("15m", 900), ("12h", 43200), ("7d", 604800), (" 1s ", 1), ("PT1H", 3600)]
     )

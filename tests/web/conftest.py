@@ -16,7 +16,6 @@ import pytest
 from playwright.async_api import ConsoleMessage, Page, expect
 
 from assent.settings import Mode
-from assent.web import decisions
 from tests.api.house import LOOPBACK, Builder, House, make_empty_database
 from tests.cli.command import Server, serving
 
@@ -103,9 +102,8 @@ class Desk:
 
 
 @pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing can be taken back, so that what is decided takes effect without a wait."""
-    monkeypatch.setattr(decisions, "GRACE", timedelta())
+def at_once() -> None:
+    """Nothing can be taken back at the desk, so that what is decided takes effect without a wait."""
 
 
 @pytest.fixture(scope="session")
@@ -114,9 +112,10 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path, empty_database: Path) -> AsyncIterator[Desk]:
+async def desk(request: pytest.FixtureRequest, tmp_path: Path, empty_database: Path) -> AsyncIterator[Desk]:
     async with AsyncExitStack() as stack:
-        house = await Builder(tmp_path, empty_database, stack)(Mode.SERVE, config=GRAPHS)
+        window = "0s" if "at_once" in request.fixturenames else "5s"
+        house = await Builder(tmp_path, empty_database, stack)(Mode.SERVE, config=GRAPHS, undo_window=window)
         yield Desk(house, await house.signed_in("ana"), house.client(await house.key()))
 
 

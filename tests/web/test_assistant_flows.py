@@ -89,7 +89,8 @@ class Person:
 
 @pytest.fixture
 def demo(tmp_path: Path) -> Iterator[Server]:
-    with serving(tmp_path, "demo", "--port", "0") as server:
+    """Where nothing is taken back, so that what is decided takes effect without a wait."""
+    with serving(tmp_path, "demo", "--port", "0", changes={"ASSENT_UNDO_WINDOW": "0s"}) as server:
         yield server
 
 

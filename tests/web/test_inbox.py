@@ -343,6 +343,16 @@ class TestUndo:
         assert response.status_code == 409
         assert "too late" in response.text
 
+    async def test_the_page_says_for_how_long(self, desk: Desk) -> None:
+        assert "taken back for 5 seconds" in (await desk.ana.get("/inbox/help")).text
+
+    @pytest.mark.usefixtures("at_once")
+    async def test_where_nothing_is_taken_back_nobody_is_offered_it(self, desk: Desk) -> None:
+        item = await desk.ask(actions=[action()])
+        done = await desk.decide(item["id"], "approve")
+        assert "/undo" not in (await desk.ana.get(done.headers["location"])).text
+        assert "taken back" not in (await desk.ana.get("/inbox/help")).text
+
     async def test_somebody_else_is_not_offered_it(self, desk: Desk) -> None:
         item = await desk.ask(actions=[action()])
         await desk.decide(item["id"], "approve")

@@ -13,11 +13,12 @@ from pydantic import BaseModel, Field
 
 from assent.api.schemas import Body, Cursor, Key, Limit, Moment
 from assent.domain.canonical import Json
+from assent.domain.items import LONGEST_GRACE
 from assent.domain.questions import Verb, Verdict
 from assent.errors import Invalid
 from assent.http.authentication import Caller
 from assent.http.routing import router
-from assent.services.deciding import LONGEST_GRACE, Proposal
+from assent.services.deciding import Proposal
 from assent.services.inbox import MOST_AT_ONCE, Inbox, Named
 from assent.services.live import Live
 from assent.services.requesting import Request

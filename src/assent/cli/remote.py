@@ -20,7 +20,7 @@ from uuid import uuid4
 import httpx
 import typer
 
-from assent.app import Services, local_inbox_app
+from assent.app import Services
 from assent.cli import problems
 from assent.cli.options import TENANT, AsJson, Database, Tenant, run_beside, settings
 from assent.domain.access import ROLE_SCOPES, Kind, Principal, Role
@@ -115,6 +115,8 @@ def call(place: Place, use: Callable[[Remote], Awaitable[T]], *, who: Who = pers
         return asyncio.run(_over_http(place, use))
 
     async def inside(services: Services, operator: Principal) -> T:
+        from assent.surfaces import local_inbox_app  # slow to import
+
         caller = await who(services, operator, place.name)
         transport = httpx.ASGITransport(local_inbox_app(services, caller))
         async with httpx.AsyncClient(transport=transport, base_url="http://inbox") as client:

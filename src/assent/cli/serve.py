@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from assent import secret_key
-from assent.app import Engine, Services, create_app, load_project, open_engine, open_services
+from assent.app import Engine, Services, load_project, open_engine, open_services
 from assent.cli import collector, output
 from assent.cli.options import Config, Database, Host, Port, address, settings
 from assent.demo import examples
@@ -74,6 +74,8 @@ async def _serve(found: Settings, graphs: LoadedGraphs) -> None:
             )
         tidying = asyncio.create_task(_tidy(services, engine))
         _announce(found, graphs, listener.getsockname()[1], welcome)
+        from assent.surfaces import create_app  # slow to import
+
         app = create_app(services, engine, found)
         collector.started()
         await server.make(app, found).serve(sockets=[listener])

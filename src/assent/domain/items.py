@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -19,6 +19,9 @@ from assent.errors import InvalidTransition
 
 HERE = "local"
 """The deployment that this server itself is."""
+
+LONGEST_GRACE = timedelta(minutes=5)
+"""For how long, at most, a decision can be taken back."""
 
 
 class ItemStatus(StrEnum):

@@ -19,7 +19,7 @@ from assent.domain.access import Kind, Principal, Role, Scope
 from assent.domain.canonical import Json
 from assent.domain.grants import Grant
 from assent.domain.ids import new_id
-from assent.domain.items import Execution, Item, ItemStatus, as_asked, edits_in
+from assent.domain.items import LONGEST_GRACE, Execution, Item, ItemStatus, as_asked, edits_in
 from assent.domain.policies import Decider
 from assent.domain.questions import Action, Problem, Question, Resolution, Verb, Verdict
 from assent.domain.terms import Terms, next_due, stricter
@@ -40,8 +40,6 @@ from assent.services.decision_views import decision_view, with_secrets
 from assent.store import asking, decisions, deliveries, events, grants, items, threads, users
 from assent.store.decisions import Decision
 from assent.store.transaction import Tx
-
-LONGEST_GRACE = timedelta(minutes=5)
 
 LANGGRAPH = "langgraph"
 """The surface of answers that come by a run of the LangGraph API: the run itself carries them."""

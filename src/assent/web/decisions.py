@@ -21,7 +21,6 @@ from assent.web import forms
 from assent.web.forms import Field, FieldProblem
 from assent.web.words import ASKS_TWICE
 
-GRACE = timedelta(seconds=5)
 VIA = "web"
 _GOING_AHEAD = frozenset({Verb.APPROVE, Verb.EDIT, Verb.ACCEPT})
 
@@ -94,7 +93,7 @@ def _plain(action: View) -> Action:
     return Action(action["key"], action["name"], None, "null", allowed=tuple(map(Verb, action["allowed"])))
 
 
-def proposal(item: View, posted: Posted) -> Proposal:
+def proposal(item: View, posted: Posted, *, grace: timedelta) -> Proposal:
     """What was decided. The inputs are read against the item as it is now; the store refuses another revision."""
     offered = choices(item)
     try:
@@ -105,7 +104,7 @@ def proposal(item: View, posted: Posted) -> Proposal:
     if ahead and item["risk"] in ASKS_TWICE and not posted.get("sure"):
         raise InvalidDecision(f"this is {item['risk']} risk: tick that you have read what will run")
     return Proposal(
-        number(posted), str(posted.get("hash", "")), verdicts, notes=text(posted, "notes"), grace=GRACE, via=VIA
+        number(posted), str(posted.get("hash", "")), verdicts, notes=text(posted, "notes"), grace=grace, via=VIA
     )
 
 

@@ -42,10 +42,11 @@ SNOOZES = {"1h": timedelta(hours=1), "4h": timedelta(hours=4), "1d": timedelta(d
 
 
 class Desk:
-    def __init__(self, inbox: Inbox, deliveries: Deliveries, store: Store) -> None:
+    def __init__(self, inbox: Inbox, deliveries: Deliveries, store: Store, undo_window: timedelta) -> None:
         self.inbox = inbox
         self.deliveries = deliveries
         self.store = store
+        self.undo_window = undo_window
 
     @property
     def acts(self) -> dict[str, Act]:
@@ -69,7 +70,7 @@ class Desk:
     async def decide(self, page: ItemPage, posted: FormData, wanted: Wanted, key: str) -> Onward:
         seen = item_page.seen_by(page, posted)
         unseen = Proposal(decisions.number(posted), str(posted.get("hash", "")), via=decisions.VIA)
-        proposal = unseen if seen is None else decisions.proposal(seen, posted)
+        proposal = unseen if seen is None else decisions.proposal(seen, posted, grace=self.undo_window)
         await self.inbox.decide(page.caller, page.item["id"], proposal, key=key)
         return await self._onwards(page, wanted)
 
@@ -80,7 +81,7 @@ class Desk:
             revision=decisions.number(posted),
             hash=str(posted.get("hash", "")),
             notes=decisions.text(posted, "revision_notes") or "",
-            grace=decisions.GRACE,
+            grace=self.undo_window,
             via=decisions.VIA,
             key=key,
         )

@@ -3,6 +3,7 @@ token out of a sign-in link's fragment, which never leaves the browser by itself
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -22,7 +23,7 @@ from assent.web.shell import Shell
 Text = Annotated[str, Form(max_length=500)]
 
 
-def routes(access: Access, shell: Shell) -> APIRouter:
+def routes(access: Access, shell: Shell, undo_window: timedelta) -> APIRouter:
     web = APIRouter(include_in_schema=False, route_class=PageRoute)
 
     @web.get("/")
@@ -59,7 +60,8 @@ def routes(access: Access, shell: Shell) -> APIRouter:
 
     @web.get("/inbox/help")
     async def help_page(caller: Caller) -> Response:
-        return await shell.show(caller, "help.html", here="help", fields=filters.FIELDS)
+        undo = undo_window.total_seconds()
+        return await shell.show(caller, "help.html", here="help", fields=filters.FIELDS, undo=undo)
 
     @web.post("/inbox/preferences")
     async def prefer(request: Request, caller: Caller, language: Text = "", theme: Text = "") -> Response:

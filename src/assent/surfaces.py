@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from importlib.metadata import version
 
 from fastapi import APIRouter, FastAPI
+from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from assent.api import assistant, audit, deliveries, health, inbox, inboxes, insights, keys, policies, sessions, users
 from assent.api.langgraph import assistants, runs, system, threads
-from assent.api.schemas import Problem
 from assent.app import Engine, Services
 from assent.domain.access import Principal
-from assent.http import boundary, custom_routes, errors
+from assent.http import boundary, custom_routes, errors, routing
 from assent.http.authentication import Authentication
 from assent.http.counting import RequestCount
 from assent.http.telemetry import telemetry
@@ -28,6 +28,7 @@ from assent.services.thread_access import ThreadAccess
 from assent.settings import Settings
 from assent.web import assets, bulk, pages, people_page
 from assent.web import audit as audit_pages
+from assent.web import errors as page_errors
 from assent.web import inbox as inbox_pages
 from assent.web import inboxes as inboxes_pages
 from assent.web import insights as insights_pages
@@ -47,16 +48,16 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
         redoc_url=None,
         docs_url=None,
         telemetry=telemetry(),
-        responses={"4XX": {"model": Problem}, "5XX": {"model": Problem}},
     )
     errors.install(app)
+    app.add_exception_handler(HTTPException, page_errors.on_http)
     views = _inboxes(services, engine, settings)
     figures = Insights(services.store, access=ThreadAccess(engine.custom_auth))
     app.mount("/static", assets.app())
     for routes in (*_apis(services, engine, views, figures), *_pages(services, engine, views, figures, settings)):
-        app.include_router(routes)
+        routing.add(app, routes)
     if settings.assistant:
-        app.include_router(assistant.routes(_assistant(services, engine, settings.assistant)))
+        routing.add(app, assistant.routes(_assistant(services, engine, settings.assistant)))
     if (custom := engine.project.loaded).app is not None:
         custom_routes.mount(app, custom.app, custom.prefix)
     _guard(app, services, engine, settings)
@@ -67,10 +68,10 @@ def local_inbox_app(services: Services, caller: Principal) -> ASGIApp:
     """The routes of inbox and policies over a database, in the name of one caller: for commands, beside no server."""
     app, items = FastAPI(), Inbox(services.store)
     errors.install(app)
-    app.include_router(inbox.routes(items, Live(services.store, items)))
-    app.include_router(inboxes.routes(Inboxes(services.store, items)))
-    app.include_router(policies.routes(services.policies))
-    app.include_router(insights.routes(Insights(services.store)))
+    routing.add(app, inbox.routes(items, Live(services.store, items)))
+    routing.add(app, inboxes.routes(Inboxes(services.store, items)))
+    routing.add(app, policies.routes(services.policies))
+    routing.add(app, insights.routes(Insights(services.store)))
 
     async def as_caller(scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(name, value) for name, value in scope["headers"] if name != b"host"]  # nobody listens anywhere

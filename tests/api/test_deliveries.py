@@ -72,7 +72,8 @@ async def test_another_try_is_made_at_once_and_told_in_the_timeline(build: Build
         await receiver.has(1)
         await becomes(house, delivery_id, DeliveryStatus.FAILED)
         again = await admin.post(f"/api/deliveries/{delivery_id}/retry")
-        assert (again.status_code, again.json()["status"]) == (200, "pending")
+        assert again.status_code == 200
+        assert again.json()["status"] in ("pending", "sending"), "no longer failed"
         first, second = await receiver.has(2)
         assert first.id == second.id == delivery_id
         secret = (await admin.get("/api/webhooks/secret")).json()["secret"]

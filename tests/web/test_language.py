@@ -31,7 +31,7 @@ from assent.web import (
 from assent.web.preferences import Preferences
 from assent.web.rendering import environment
 from tests.api.house import LOOPBACK
-from tests.web.conftest import Desk
+from tests.web.conftest import Desk, hidden
 
 WEB = Path(assent.web.__file__).parent
 _HOLE = re.compile(r"%\((\w+)\)s|\{(\w+)\}")
@@ -114,7 +114,28 @@ def errors_words() -> set[str]:
     return {(one.__doc__ or "").partition("\n")[0] for one in kinds}
 
 
+def test_every_kind_of_problem_is_told_in_every_language() -> None:
+    assert sorted(errors_words() - set(language.translations("zh"))) == []
+
+
 class TestPages:
+    async def test_a_problem_says_what_it_is_before_its_details(self, desk: Desk) -> None:
+        item = await desk.ask(actions=[{"name": "refund", "args": {"order": 5}}])
+        page = await desk.open(item["id"])
+        headers = {"accept-language": "zh", "origin": LOOPBACK, "sec-fetch-site": "same-origin"}
+        address = f"/inbox/{item['id']}/decision"
+        refused = await desk.ana.post(address, data={**hidden(page, address), "verb": "respond"}, headers=headers)
+        assert refused.status_code == 422
+        assert "该决定与请求不符；请求仍待处理。 (" in refused.text
+
+    async def test_a_page_that_is_not_there(self, desk: Desk) -> None:
+        accept = {"accept": "text/html,*/*", "accept-language": "zh"}
+        missing = await desk.ana.get("/inbox/nonsense", headers=accept)
+        assert (missing.status_code, missing.headers["content-type"]) == (404, "text/html; charset=utf-8")
+        assert "没有这个页面。" in missing.text
+        program = await desk.ana.get("/inbox/nonsense", headers={"accept": "application/json"})
+        assert (program.status_code, program.json()["code"]) == (404, "not_found")
+
     async def test_the_browsers_language_is_spoken(self, desk: Desk) -> None:
         page = (await desk.ana.get("/inbox", headers={"accept-language": "zh-CN,zh;q=0.9,en;q=0.8"})).text
         assert '<html lang="zh-CN"' in page

@@ -331,6 +331,25 @@ async def test_the_pill_brings_what_is_new_and_leaves_the_rest(server: Server, r
     await expect(reader.locator("#rows tr")).to_have_count(5)
 
 
+async def test_of_a_long_list_only_what_is_near_is_in_the_page(server: Server, reader: Page) -> None:
+    ids = [ask(server, title=f"Long {number:03}", type="long_test") for number in range(150)]
+    await reader.goto(f"{server.url}/inbox?q=type:long_test")
+    rows = reader.locator("tr[data-id]")
+    first, last = (reader.get_by_role("link", name=f"Long {number:03}") for number in (149, 0))
+    while not await last.count():
+        await reader.locator("#list").evaluate("list => list.scrollTo(0, list.scrollHeight)")
+        await reader.evaluate("new Promise(requestAnimationFrame)")
+    await expect(first).to_have_count(0)
+    assert await rows.count() < 130
+    call(server, "POST", f"/api/inbox/items/{ids[-1]}/cancellation", json={})
+    await expect(reader.get_by_role("link", name="Pending 149")).to_be_visible()
+    await reader.locator("#list").evaluate("list => list.scrollTo(0, 0)")
+    await expect(rows.filter(has=first)).to_contain_text("Withdrawn")
+    await expect(last).to_have_count(0)
+    await reader.keyboard.press("j")
+    await expect(first).to_be_focused()
+
+
 async def test_while_editing_there_is_one_approve_and_it_takes_the_edit(server: Server, reader: Page) -> None:
     item_id = ask(server, title="One button", actions=[REFUND])
     await open_item(reader, server, item_id)

@@ -6,11 +6,12 @@ from typing import Any
 
 from fastapi import APIRouter
 
+from assent.http.routing import router
 from assent.ports import Store
 
 
 def routes(store: Store) -> APIRouter:
-    api = APIRouter(tags=["system"])
+    api = router("", "system")
 
     @api.head("/ok", include_in_schema=False)
     @api.get("/ok")

@@ -42,15 +42,3 @@ class Body(BaseModel):
 class PageOf(BaseModel, Generic[T]):
     items: list[T]
     next: str | None = Field(description="the cursor of the next page, null on the last")
-
-
-class Problem(BaseModel):
-    """An error, as application/problem+json."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    code: str
-    hint: str | None = None
-    request_id: str | None = None

@@ -182,11 +182,14 @@ def outcome(verdicts: Iterable[Verdict]) -> Outcome:
     return Outcome("APPROVED", found.pop() if len(found) == 1 else Resolution.PARTIAL)
 
 
+_SAYS_NOTHING = ("null", "{}")
+
+
 def summary(question: Question) -> str:
     """One line about it for a list: the agent's own words, or else what it is about."""
     generated = question.type is ItemType.TOOL and "\n\nTool: " in (question.description or "")
-    said = (not generated and question.description) or " ".join(action.args_text for action in question.actions)
-    return headline(said, "", limit=160)
+    arguments = (action.args_text for action in question.actions if action.args_text not in _SAYS_NOTHING)
+    return headline((not generated and question.description) or " ".join(arguments), "", limit=160)
 
 
 def headline(source: str, fallback: str = "Question", limit: int = 120) -> str:

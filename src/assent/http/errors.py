@@ -13,6 +13,7 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from assent import logs
@@ -24,10 +25,22 @@ ASSISTANT = frozenset({"/run", "/resume", "/health-check"})
 """The routes of the reference assistant."""
 
 
+class Problem(BaseModel):
+    """An error, as application/problem+json."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    hint: str | None = None
+    request_id: str | None = None
+
+
 def install(app: FastAPI) -> None:
     app.add_exception_handler(AssentError, _on_assent_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
-    app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(HTTPException, on_http)
 
 
 async def _on_assent_error(request: Request, error: Exception) -> Response:
@@ -42,7 +55,7 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
     return respond(request.url.path, Invalid(summary, errors=errors))
 
 
-async def _on_http(request: Request, error: Exception) -> Response:
+async def on_http(request: Request, error: Exception) -> Response:
     """What the framework itself refuses: an address or a method that is not there, a form that cannot be read."""
     assert isinstance(error, HTTPException)
     known = {NotFound.status: NotFound, MethodNotAllowed.status: MethodNotAllowed}.get(error.status_code)

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.routing import APIRoute
 
 from assent.domain import canonical
 from assent.errors import InvalidJson
+from assent.http.errors import Problem
 
 
 class StrictRequest(Request):
@@ -39,4 +40,11 @@ class StrictRoute(APIRoute):
 
 
 def router(prefix: str, tag: str) -> APIRouter:
-    return APIRouter(prefix=prefix, tags=[tag], route_class=StrictRoute)
+    problems: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}
+    return APIRouter(prefix=prefix, tags=[tag], route_class=StrictRoute, responses=problems)
+
+
+def add(app: FastAPI | APIRouter, routes: APIRouter) -> None:
+    """Takes the routes as they are. To include a router would make every one of them a second time, when it is first
+    looked through."""
+    app.routes.extend(routes.routes)

@@ -8,11 +8,14 @@ from typing import Any
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 
-from assent.errors import AssentError, Invalid
+from assent.errors import AssentError, Invalid, NotFound
+from assent.http import errors
 from assent.http.origins import require_same_origin
 from assent.http.routing import StrictRoute
 from assent.web import preferences
+from assent.web.language import gettext as _
 from assent.web.rendering import render
 
 _WORTH_COMPRESSING = 1_000
@@ -37,6 +40,16 @@ class PageRoute(StrictRoute):
                 return page(error)
 
         return shown
+
+
+async def on_http(request: Request, error: Exception) -> Response:
+    """An address that is not there, among the pages: told by a page, to who reads pages."""
+    missing = isinstance(error, HTTPException) and error.status_code == NotFound.status
+    reads_pages = "text/html" in request.headers.get("accept", "")
+    if not (missing and reads_pages and request.url.path.startswith("/inbox/")):
+        return await errors.on_http(request, error)
+    preferences.use(request)
+    return page(NotFound(_("There is no such page.")))
 
 
 def mendable(error: AssentError) -> AssentError:

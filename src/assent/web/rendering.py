@@ -53,6 +53,7 @@ def environment() -> Environment:
         host=markdown.host,
         time=times.time,
         translated=language.gettext,
+        problem=words.problem,
     )
     pages.globals.update(
         words=words, static=assets.address, sprite=assets.sprite, preferences=preferences, type_sign=renderers.sign

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from assent.errors import AssentError
 from assent.web.language import gettext as _
 from assent.web.language import ngettext
 
@@ -163,6 +164,14 @@ def details(event: View) -> str:
 def surface(event: View) -> str:
     """By which way it came, where the event says so."""
     return str(_payload(event).get("via") or "")
+
+
+def problem(error: AssentError) -> str:
+    """In the reader's language: its own words where they are known, else what kind it is and then its details."""
+    kind = type(error)().message
+    if (said := _(error.message)) != error.message or _(kind) == kind:
+        return said
+    return f"{_(kind)} ({error.message})"
 
 
 def _payload(event: View) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assent.domain.questions import Verb, Verdict, headline, outcome
+from assent.domain.questions import Action, ItemType, Question, Verb, Verdict, headline, outcome, summary
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,11 @@ def test_a_headline_is_the_first_line_that_says_something() -> None:
     assert headline(" \n  Well? \nmore") == "Well?"
     assert headline("\n", "Form") == "Form"
     assert len(headline("x" * 1000)) == 120
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"), [("null", ""), ("{}", ""), ('{"a":1}', '{"a":1}'), ("null 5", "5"), ("{} null", "")]
+)
+def test_a_summary_leaves_out_what_says_nothing(arguments: str, line: str) -> None:
+    actions = tuple(Action(str(at), "act", None, text) for at, text in enumerate(arguments.split()))
+    assert summary(Question("request", ItemType.TOOL, "Act", None, actions)) == line

@@ -14,6 +14,7 @@ from fastapi.responses import PlainTextResponse
 
 from assent.errors import AssentError
 from assent.http.authentication import Caller
+from assent.http.routing import router
 from assent.services.metrics import Metrics, Snapshot
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -74,7 +75,7 @@ MISSING = (
 
 
 def routes(metrics: Metrics) -> APIRouter:
-    api = APIRouter(tags=["system"])
+    api = router("", "system")
     told = _info()
 
     @api.get("/info")

@@ -27,6 +27,7 @@ from assent.domain.threads import Lifetime, SortBy, Thinning, ThreadStatus
 from assent.domain.threads import Query as ThreadQuery
 from assent.engine.histories import Update
 from assent.http.authentication import Caller
+from assent.http.routing import add
 from assent.services.threads import Threads
 
 Id = Annotated[UUID, Field(strict=False)]
@@ -112,11 +113,9 @@ def routes(threads: Threads) -> APIRouter:
     _add_lists(api, threads)
     _add_rows(api, threads)
     _add_storage(api, threads)
-    whole = APIRouter()
-    whole.include_router(api)
-    whole.include_router(thread_states.routes(threads.states))
-    whole.include_router(thread_states.repair_routes(threads.states))
-    return whole
+    add(api, thread_states.routes(threads.states))
+    add(api, thread_states.repair_routes(threads.states))
+    return api
 
 
 def _add_lists(api: APIRouter, threads: Threads) -> None:

@@ -1,6 +1,7 @@
 // What the pages do better with a script. Everything here works without it: links lead, forms send.
 import { setUpKeys } from "./keys.js";
 import { follow } from "./live.js";
+import { append, bring, exchange, rows, watch } from "./rows.js";
 
 const list = document.getElementById("list");
 const detail = document.getElementById("detail");
@@ -77,11 +78,12 @@ async function open(url, push = true) {
 /** The row of what is shown, and only that one, is marked. */
 function mark() {
   const shown = find("[data-item]", detail)?.dataset.item;
-  for (const row of all("#rows tr", list)) {
+  for (const row of rows(list)) {
     row.toggleAttribute("aria-current", false);
-    if (row.dataset.id === shown) row.setAttribute("aria-current", "true");
+    if (row.dataset.id !== shown) continue;
+    row.setAttribute("aria-current", "true");
+    bring(list, row).scrollIntoView({ block: "nearest" });
   }
-  find("#rows tr[aria-current]", list)?.scrollIntoView({ block: "nearest" });
 }
 
 addEventListener("popstate", () => (detail && /^\/inbox\/[0-9a-f-]{36}$/.test(location.pathname) ? open(location.href, false) : location.reload()));
@@ -167,14 +169,13 @@ async function merge(fresh, changed) {
     const old = document.getElementById(part.id);
     if (old && old.innerHTML !== part.innerHTML) old.innerHTML = part.innerHTML;
   }
-  const rows = find("#rows", list);
   const listed = all("#rows tr", fresh);
-  if (!rows) return listed.length ? replaceList(fresh) : undefined;
-  const known = new Map(all("tr", rows).map((row) => [row.dataset.id, row]));
+  if (!find("#rows", list)) return listed.length ? replaceList(fresh) : undefined;
+  const known = new Map(rows(list).map((row) => [row.dataset.id, row]));
   for (const row of listed) if (known.has(row.dataset.id)) put(known.get(row.dataset.id), row.cloneNode(true));
   const there = new Set(listed.map((row) => row.dataset.id));
   await Promise.all([...changed].filter((id) => known.has(id) && !there.has(id)).map((id) => renew(known.get(id))));
-  const top = all("tr", rows)[0]?.dataset.asked ?? "";
+  const top = rows(list)[0]?.dataset.asked ?? "";
   const more = listed.filter((row) => !known.has(row.dataset.id) && row.dataset.asked >= top).length;
   newest = fresh;
   tell(more);
@@ -186,7 +187,7 @@ function put(old, row) {
   row.toggleAttribute("aria-current", old.hasAttribute("aria-current"));
   if (old.getAttribute("aria-current")) row.setAttribute("aria-current", "true");
   if (picked && !find("input", row).disabled) find("input", row).checked = true;
-  old.replaceWith(row);
+  exchange(list, old, row);
   if (focused) find(".request a", row).focus();
 }
 
@@ -226,8 +227,8 @@ const observer = new IntersectionObserver(async ([entry]) => {
   if (!link) return;
   observer.disconnect();
   const page = parsed(await (await fetched(link.href, "list")).text());
-  const known = new Set(all("#rows tr", list).map((row) => row.dataset.id));
-  find("#rows", list).append(...all("#rows tr", page).filter((row) => !known.has(row.dataset.id)));
+  const known = new Set(rows(list).map((row) => row.dataset.id));
+  append(list, all("#rows tr", page).filter((row) => !known.has(row.dataset.id)));
   find(".pages", list).replaceWith(find(".pages", page));
   restoreChoice();
   watchPages();
@@ -237,6 +238,7 @@ function watchPages() {
   observer.disconnect();
   const pages = find(".pages", list);
   if (pages) observer.observe(pages);
+  if (list) watch(list);
 }
 watchPages();
 
@@ -434,7 +436,7 @@ function connection({ lost }) {
   let banner = find(".offline");
   if (!lost) {
     banner?.remove();
-    return banner && refresh(new Set(all("#rows tr", list).map((row) => row.dataset.id))).then(() => renewDetail(new Set([find("[data-item]", detail)?.dataset.item]), new Set()));
+    return banner && refresh(new Set(rows(list).map((row) => row.dataset.id))).then(() => renewDetail(new Set([find("[data-item]", detail)?.dataset.item]), new Set()));
   }
   const text = document.getElementById("main").dataset.offline;
   const seconds = Math.max(1, Math.trunc((Date.now() - lost) / 1000));

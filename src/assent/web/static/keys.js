@@ -1,7 +1,10 @@
 // Keys, and the palette that lists what they do. An element with `data-key` answers to its key; the table that the help
 // shows is `KEYS` in words.py.
+import { bring, rows as listed } from "./rows.js";
+
 const typing = (target) => target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, dialog");
-const rows = () => [...document.querySelectorAll("#rows tr, .rows-like tr")];
+const list = document.getElementById("list");
+const rows = () => listed(list);
 const link = (row) => row?.querySelector(".request a");
 
 function current(all) {
@@ -13,7 +16,7 @@ function move(step, open) {
   const all = rows();
   const next = all[Math.max(0, Math.min(all.length - 1, current(all) + step))];
   if (!next) return;
-  link(next).focus();
+  link(bring(list, next)).focus();
   if (document.getElementById("detail")) open(link(next));
 }
 

@@ -23,8 +23,9 @@ from assent.assistant.tools import Rules
 from assent.domain.access import DEFAULT_TENANT, Kind, Principal, Scope
 from assent.domain.grants import Grant
 from assent.domain.questions import Verb, Verdict
+from assent.services import doubts
 from assent.services.carrying import case_of
-from assent.services.deciding import Proposal, decide, settle_doubt
+from assent.services.deciding import Proposal, decide
 from assent.store import asking, gate, grants, items
 from assent.store.transaction import Tx
 from tests.assistant.models import Allowing, Scripted
@@ -157,7 +158,7 @@ class Desk:
         def write(tx: Tx) -> None:
             self._follow(tx, list(self.result["__interrupt__"]))
             [item] = items.in_doubt_of_thread(tx, THREAD)
-            settle_doubt(tx, _ANA, item.id, outcome, None, via="library")
+            doubts.settle(tx, _ANA, item.id, outcome, None, via="library")
 
         self._inbox.run(write)
 

@@ -8,9 +8,9 @@ import pytest
 
 from assent.domain.items import Due, Item, ItemStatus
 from assent.domain.policies import from_json
-from assent.domain.questions import Resolution, Verb
+from assent.domain.questions import Resolution, Verb, Verdict
 from assent.errors import Forbidden, InvalidTransition
-from assent.services import deadlines, deciding
+from assent.services import deadlines, deciding, undoing
 from assent.services.deadlines import Deadlines
 from assent.store import decisions, deliveries, events, items, jsontext, policies
 from tests.contract.asks import confirmation, person, proposal, wait_for
@@ -67,6 +67,24 @@ async def test_what_is_gated_ends_after_a_week_and_the_agent_hears_why(store: An
     assert "expired" in value["approvals"][0]["feedback"]
     await look()
     assert await kinds(store, item) == ["item.created", "item.expired"]
+
+
+async def test_an_edit_that_falls_under_another_rule_has_its_deadline_from_then_on(store: AnyStore) -> None:
+    much = {"name": "much", "when": "args.n > 100", "then": "ask", "approvals": 2, "deadline": "1h"}
+    policy = from_json({"default": {"name": "default", "then": "advise"}, "rules": [much]})
+    await store.write(ACME, policies.put, policy, source="test", actor="system")
+    [item] = await store.write(ACME, wait_for, "t", i=PAY)
+    assert (item.gated, item.expires_at) == (False, None)
+    store.clock_offset += timedelta(days=30)
+    edit = Verdict("0", Verb.EDIT, args={"n": 500})
+    edited = await store.write(ACME, deciding.decide, ANA, item.id, proposal(item, verdicts=(edit,)))
+    assert (edited.gated, edited.status) == (True, ItemStatus.PENDING)
+    assert edited.expires_at is not None
+    left = edited.expires_at - item.created_at - timedelta(days=30)
+    assert timedelta(minutes=59) < left < timedelta(minutes=61)
+    store.clock_offset += timedelta(hours=2)
+    await Deadlines(store).look()
+    assert (await now(store, item)).status is ItemStatus.EXPIRED
 
 
 async def test_where_there_is_no_word_for_no_the_thread_is_ended(store: AnyStore) -> None:
@@ -146,7 +164,7 @@ async def test_a_decision_taken_back_after_the_end_expires_all_the_same(store: A
     said = proposal(item, Verb.APPROVE, grace=timedelta(minutes=5))
     await store.write(ACME, deciding.decide, ANA, item.id, said)
     store.clock_offset += timedelta(minutes=2)
-    await store.write(ACME, deciding.undo, ANA, item.id)
+    await store.write(ACME, undoing.undo, ANA, item.id)
     await Deadlines(store).look()
     assert (await now(store, item)).status is ItemStatus.EXPIRED
 

@@ -10,7 +10,7 @@ from assent.domain.grants import Call, Grant, GrantStatus, Passage, Passing
 from assent.domain.items import Execution, Item
 from assent.domain.questions import Verb, Verdict
 from assent.errors import Conflict, Forbidden
-from assent.services import deciding
+from assent.services import deciding, doubts, undoing
 from assent.store import asking, deliveries, events, grants, items, threads
 from assent.store.asking import IN_DOUBT
 from assent.store.checkpoints import Attempt, Fenced
@@ -128,21 +128,21 @@ async def _settle(store: AnyStore, outcome: str, status: GrantStatus, execution:
     assert (await consume(store, thread_id=thread)).passing is Passing.GO
     assert (await consume(store, thread_id=thread)).passing is Passing.IN_DOUBT, "the process died in between"
     with pytest.raises(Conflict):
-        await store.write(ACME, deciding.settle_doubt, ANA, item.id, outcome, None, via="rest")
+        await store.write(ACME, doubts.settle, ANA, item.id, outcome, None, via="rest")
     await store.write(ACME, wait_for, thread, d={"kind": IN_DOUBT, "item_id": item.id})
     found = await store.read(ACME, items.get, item.id)
     assert (found.execution, found.doubt_id) == (Execution.IN_DOUBT, "d")  # type: ignore[union-attr]
     assert [one.id for one in await store.read(ACME, items.gated_of_thread, thread)] == [item.id]
     with pytest.raises(Forbidden):
-        await store.write(ACME, deciding.settle_doubt, agent(ACME), item.id, outcome, None, via="rest")
-    settled = await store.write(ACME, deciding.settle_doubt, ANA, item.id, outcome, "n", via="rest")
+        await store.write(ACME, doubts.settle, agent(ACME), item.id, outcome, None, via="rest")
+    settled = await store.write(ACME, doubts.settle, ANA, item.id, outcome, "n", via="rest")
     assert settled.execution is execution
     made = await kept(store, item)
     assert made[0].status is status
     passed = (await consume(store, thread_id=thread)).passing
     assert passed is (Passing.GO if outcome == "run_again" else Passing.REPEAT)
     with pytest.raises(Conflict):
-        await store.write(ACME, deciding.settle_doubt, ANA, item.id, outcome, None, via="rest")
+        await store.write(ACME, doubts.settle, ANA, item.id, outcome, None, via="rest")
     page = await store.read(ACME, deliveries.page, status=None, subject=item.subject, limit=9, cursor=None)
     assert len(page.items) == 2, "the decision, and what was said about the doubt"
 
@@ -197,7 +197,7 @@ async def test_a_grant_begins_when_it_cannot_be_taken_back_any_more(store: AnySt
     item = await approved(store, grace=timedelta(seconds=60))
     passed = await consume(store)
     assert (passed.passing, passed.reason) == (Passing.ASK, "the approval can still be taken back")
-    await store.write(ACME, deciding.undo, ANA, item.id)
+    await store.write(ACME, undoing.undo, ANA, item.id)
     store.clock_offset += timedelta(seconds=61)
     passed = await consume(store)
     assert (passed.passing, passed.reason) == (Passing.ASK, "the approval was taken back")
@@ -244,7 +244,7 @@ async def test_a_thread_that_is_gone_settles_nothing(store: AnyStore, moved: str
     like = await store.read(ACME, grants.doubted_like, "t", "pay", {"n": 1})
     assert [(one.id, one.doubt_id) for one in like] == [(grant.id, None)]
     with pytest.raises(Conflict, match="is over"):
-        await store.write(ACME, deciding.settle_doubt, ANA, item.id, "run_again", None, via="rest")
-    settled = await store.write(ACME, deciding.settle_doubt, ANA, item.id, outcome, None, via="rest")
+        await store.write(ACME, doubts.settle, ANA, item.id, "run_again", None, via="rest")
+    settled = await store.write(ACME, doubts.settle, ANA, item.id, outcome, None, via="rest")
     assert settled.execution is {"done": Execution.DONE, "abandon": Execution.ABANDONED}[outcome]
     assert await store.read(ACME, grants.doubted_like, "t", "pay", {"n": 1}) == []

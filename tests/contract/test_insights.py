@@ -13,7 +13,7 @@ from assent.domain.insights import Outcome, Report
 from assent.domain.items import Item
 from assent.domain.questions import Verb, Verdict
 from assent.errors import Forbidden, Invalid
-from assent.services import deciding, requesting
+from assent.services import deciding, requesting, undoing
 from assent.services.insights import Insights
 from assent.services.requesting import Request
 from assent.store import insights
@@ -77,7 +77,7 @@ async def test_a_revision_that_was_asked_for_and_a_decision_taken_back(store: An
         ACME, partial(deciding.ask_for_revision, grace=timedelta(), via="rest"), ANA, sent.id, 1, sent.hash, "shorter"
     )
     await decide(store, ANA, undone, Verb.APPROVE, grace=timedelta(seconds=60))
-    await store.write(ACME, deciding.undo, ANA, undone.id)
+    await store.write(ACME, undoing.undo, ANA, undone.id)
     [ana] = (await report(store)).reviewers
     assert ana.counts == {Outcome.SENT_BACK: 1}
 

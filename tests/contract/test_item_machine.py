@@ -30,7 +30,7 @@ from assent.domain.grants import Call, Grant, Passing
 from assent.domain.policies import from_json
 from assent.domain.questions import Verb, Verdict
 from assent.errors import AssentError, Conflict
-from assent.services import deadlines, deciding, requesting
+from assent.services import deadlines, deciding, requesting, undoing
 from assent.services.audit import Audit
 from assent.services.requesting import Request
 from assent.store import asking, decisions, events, grants, items, policies
@@ -237,7 +237,7 @@ class Items(RuleBasedStateMachine):
         asked = model.place is None or model.place.waits
         may = author == who and in_time and asked
         try:
-            self.write(deciding.undo, person(who, self.tenant), model.id)
+            self.write(undoing.undo, person(who, self.tenant), model.id)
         except AssentError:
             assert not may
             return

@@ -15,7 +15,7 @@ from assent.domain.policies import from_json
 from assent.domain.questions import Resolution, Verb, Verdict
 from assent.domain.runs import Strategy
 from assent.errors import AlreadyDecided, Conflict, KeyReused, StaleRevision
-from assent.services import deciding, requesting
+from assent.services import deciding, requesting, undoing
 from assent.services.audit import Audit
 from assent.services.requesting import Request
 from assent.store import asking, decisions, deliveries, events, item_search, items, policies, requests, runs, threads
@@ -237,7 +237,7 @@ async def test_an_undone_decision_is_not_sent(store: AnyStore) -> None:
     item = await one(store)
     said = proposal(item, Verb.APPROVE, grace=timedelta(seconds=60))
     await store.write(ACME, deciding.decide, ANA, item.id, said)
-    undone = await store.write(ACME, deciding.undo, ANA, item.id)
+    undone = await store.write(ACME, undoing.undo, ANA, item.id)
     assert (undone.status, undone.hash, undone.due) == (ItemStatus.PENDING, item.hash, item.due)
     assert not await store.read(ACME, asking.is_answered, undone)
     assert await one(store) == undone
@@ -249,7 +249,7 @@ async def test_a_thread_that_is_gone_cannot_be_asked_again_by_undoing(store: Any
     await store.write(ACME, deciding.decide, ANA, item.id, said)
     await store.write(ACME, threads.remove, "t")
     with pytest.raises(Conflict):
-        await store.write(ACME, deciding.undo, ANA, item.id)
+        await store.write(ACME, undoing.undo, ANA, item.id)
 
 
 async def test_an_answer_that_has_arrived_and_failed_is_asked_again(store: AnyStore) -> None:

@@ -21,7 +21,8 @@ from assent.engine import checkpoints
 from assent.engine.checkpoints import StoreSaver
 from assent.engine.gatekeeping import ServerKeeper
 from assent.gate.keeper import kept_by
-from assent.services.deciding import Proposal, decide, settle_doubt
+from assent.services import doubts
+from assent.services.deciding import Proposal, decide
 from assent.store import asking, gate, grants, items, policies
 from tests.contract.stores import AnyStore, database, opened
 from tests.gate.desk import CONFIG, THREAD, asked, script
@@ -135,7 +136,7 @@ async def test_a_started_call_is_in_doubt(room: Room) -> None:
     [question] = asked(await room.invoke(None))
     assert question["kind"] == "assent.in_doubt"
     assert len(room.ran) == 1
-    changed = await room.store.write(DEFAULT_TENANT, settle_doubt, ANA, item.id, "run_again", None, via="test")
+    changed = await room.store.write(DEFAULT_TENANT, doubts.settle, ANA, item.id, "run_again", None, via="test")
     assert changed.execution is Execution.GRANTED
     assert not asked(await room.go_on())
     assert len(room.ran) == 2

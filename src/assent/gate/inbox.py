@@ -105,9 +105,9 @@ class LocalInbox(Keeper):
         self, item_id: str, outcome: Literal["done", "run_again", "abandon"], *, by: str, notes: str | None = None
     ) -> LocalItem:
         """What became of a call that was cut off: it is done, it is to be run again, or it is left at that."""
-        from assent.services.deciding import settle_doubt
+        from assent.services.doubts import settle
 
-        return self.run(lambda tx: _view(tx, settle_doubt(tx, _person(by), item_id, outcome, notes, via="library")))
+        return self.run(lambda tx: _view(tx, settle(tx, _person(by), item_id, outcome, notes, via="library")))
 
     def command(self, thread_id: str) -> Command[Any]:
         """What to go on with: `graph.invoke(inbox.command(thread_id), config)`. Holds what was decided, and only that;

@@ -10,34 +10,29 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import takewhile
 
 from assent import dialects
-from assent.dialects.breakpoint import NAME as BREAKPOINT
 from assent.domain import questions
-from assent.domain.access import Kind, Principal, Role, Scope
+from assent.domain.access import Principal
 from assent.domain.canonical import Json
-from assent.domain.grants import Grant
 from assent.domain.ids import new_id
-from assent.domain.items import LONGEST_GRACE, Execution, Item, ItemStatus, as_asked, edits_in
-from assent.domain.policies import Decider
+from assent.domain.items import LONGEST_GRACE, Item, ItemStatus, as_asked, edits_in
 from assent.domain.questions import Action, Problem, Question, Resolution, Verb, Verdict
-from assent.domain.terms import Terms, next_due, stricter
+from assent.domain.terms import Terms, stricter
 from assent.errors import (
     AlreadyDecided,
     AwaitingResubmission,
     Conflict,
-    Forbidden,
     Invalid,
     InvalidDecision,
     NotFound,
-    SelfApproval,
     StaleRevision,
 )
 from assent.services import carrying
 from assent.services.carrying import Case, case_of
 from assent.services.decision_views import decision_view, with_secrets
-from assent.store import asking, decisions, deliveries, events, grants, items, threads, users
+from assent.services.rights import editors, is_person, require_right
+from assent.store import asking, decisions, events, items
 from assent.store.decisions import Decision
 from assent.store.transaction import Tx
 
@@ -127,14 +122,14 @@ def answered(tx: Tx, caller: Principal, item: Item, verdicts: Sequence[Verdict] 
 
 def _advised(tx: Tx, caller: Principal, case: Case, said: tuple[Verdict, ...]) -> Item:
     """An answer that whoever may start runs may give. Only a person's has grants in it."""
-    if _is_person(caller):
+    if is_person(caller):
         carrying.require_settled(tx, case, said)
     outcome = questions.outcome(said) if said else None
     status = ItemStatus(outcome.status) if outcome else ItemStatus.APPROVED
     resolution = outcome.resolution if outcome else Resolution.ANSWERED_ELSEWHERE
     proposal = Proposal(case.item.revision, case.item.hash, via=LANGGRAPH)
     decision = _record(tx, caller, case, said, proposal, closes=True)
-    if _is_person(caller):
+    if is_person(caller):
         carrying.grant(tx, case, said, decision.id)
     return _close(tx, caller, case, decision, status, resolution)
 
@@ -157,123 +152,6 @@ def ask_for_revision(
     told = {"decision": decision.id, "revision": item.revision, "notes": notes, "via": via}
     events.append(tx, caller, "item.revision_requested", item.subject, told)
     return changed
-
-
-def undo(tx: Tx, caller: Principal, item_id: str) -> Item:
-    """Takes a decision back: its author, within the grace, before anything came of it."""
-    item = found(tx, item_id, lock=True)
-    decision = decisions.closing(tx, item.id)
-    if decision is None:
-        return _take_back(tx, caller, item)
-    if decision.actor != caller.actor:
-        raise Forbidden("only who has decided can take it back", missing=[decision.actor])
-    if item.undo_until is None or tx.now() >= item.undo_until or decision.revision != item.revision:
-        raise Conflict("it is too late to take this back")
-    if decision.delivery_id and not deliveries.withdraw(tx, decision.delivery_id):
-        raise Conflict("it is too late to take this back: it is on its way")
-    if not _still_asked(tx, item):
-        raise Conflict("it is too late to take this back: the agent does not ask it any more")
-    grants.revoke_of_item(tx, item.id)
-    decisions.dismiss_one(tx, decision.id)
-    plan = Terms.from_json(item.policy).schedule(item.created_at, item.expires_at)
-    due_at, due = next_due(plan, tx.now())
-    reopened = items.change(
-        tx,
-        item,
-        status=ItemStatus.PENDING,
-        resolution=None,
-        approvals=len(decisions.standing(tx, item)),
-        decided_at=None,
-        decided_by=None,
-        undo_until=None,
-        execution=None,
-        due_at=due_at,
-        due=due,
-    )
-    restored = _unedited(tx, caller, reopened, decision)
-    events.append(tx, caller, "item.undone", item.subject, {"decision": decision.id})
-    return restored
-
-
-def _take_back(tx: Tx, caller: Principal, item: Item) -> Item:
-    """One of several who had to agree thinks again, before enough have."""
-    own = next((one for one in decisions.standing(tx, item) if one.actor == caller.actor), None)
-    if own is None or not item.status.open:
-        raise Conflict("there is no decision to take back")
-    decisions.dismiss_one(tx, own.id)
-    changed = items.change(tx, item, approvals=len(decisions.standing(tx, item)))
-    restored = _unedited(tx, caller, changed, own)
-    events.append(tx, caller, "item.undone", item.subject, {"decision": own.id})
-    return restored
-
-
-def _unedited(tx: Tx, caller: Principal, item: Item, undone: Decision) -> Item:
-    """What its author changed goes with the decision: whoever approves next finds what was asked before, and not what
-    someone has thought better of. It stays as strict as the change has made it."""
-    current = items.revision(tx, item.id, item.revision)
-    changed = current.author == undone.actor and any(one.verb is Verb.EDIT for one in undone.verdicts)
-    if not (changed and current.edits):
-        return item
-    before = items.revision(tx, item.id, item.revision - 1)
-    revision = replace(before, number=item.revision + 1, author=caller.actor, notes="undone")
-    return asking.revise(tx, item, revision, actor=caller.actor, kind="item.edited")
-
-
-def _still_asked(tx: Tx, item: Item) -> bool:
-    """Whether the thread still stands where it asked; a request asks until it is closed."""
-    if item.held or item.thread_id is None:
-        return True
-    thread = threads.get(tx, item.thread_id)
-    if thread is None:
-        return False
-    if item.dialect == BREAKPOINT:
-        return bool(thread.next) and not thread.waits
-    return any(question["id"] == item.interrupt_id for question in thread.pending)
-
-
-def settle_doubt(
-    tx: Tx, caller: Principal, item_id: str, outcome: str, notes: str | None, *, via: str, grant_id: str | None = None
-) -> Item:
-    """A person says what became of a call that was cut off: done, to be run again, or abandoned."""
-    item = found(tx, item_id, lock=True)
-    if item.execution is not Execution.IN_DOUBT:
-        raise Conflict("nothing about this item is in doubt")
-    require_right(tx, caller, case_of(tx, item))
-    doubtful = grants.in_doubt(tx, item.id)
-    grant = _doubted(doubtful, grant_id)
-    asked_in = (grant and grant.doubt_id) or (item.doubt_id if len(doubtful) <= 1 else None)
-    if outcome == "run_again" and asked_in is None:
-        raise Conflict(_why_not_again(tx, item))
-    if grant is not None:
-        grants.settle_doubt(tx, grant, None if outcome == "run_again" else {"doubt": outcome, "notes": notes})
-    if grant is not None and outcome == "run_again":
-        grants.renew(tx, grant, Terms.from_json(item.policy).execution_ttl)
-    if asked_in is not None:
-        carrying.deliver(tx, item, asked_in, {"outcome": outcome, "notes": notes})
-    settled = {"done": Execution.DONE, "run_again": Execution.GRANTED, "abandon": Execution.ABANDONED}[outcome]
-    changed = items.change(tx, item, execution=Execution.IN_DOUBT if len(doubtful) > 1 else settled)
-    told = {"outcome": outcome, "notes": notes, "via": via, "grant": grant.id if grant else None}
-    events.append(tx, caller, "item.doubt_settled", item.subject, told)
-    return changed
-
-
-def _why_not_again(tx: Tx, item: Item) -> str:
-    """A run notes the doubt, and asks about it a moment later: only then is there a question to answer with this."""
-    thread = threads.get(tx, item.thread_id) if item.thread_id else None
-    if thread is not None and thread.status == "busy":
-        return "its run is just about to ask: try again in a moment"
-    return "the run that made this call is over: start another one, which will ask again"
-
-
-def _doubted(doubtful: Sequence[Grant], grant_id: str | None) -> Grant | None:
-    """The one that is spoken of. Of several, each has to be named: they may have ended differently."""
-    if not doubtful and grant_id is None:
-        return None
-    chosen = [grant for grant in doubtful if grant_id in (None, grant.id)]
-    if len(chosen) == 1:
-        return chosen[0]
-    named = [{"grant_id": grant.id, "tool": grant.tool, "call_id": grant.call_id} for grant in doubtful]
-    raise InvalidDecision("name one of the calls that are in doubt by its grant_id", grants=named, errors=[])
 
 
 def withdraw(tx: Tx, item: Item, resolution: Resolution, reason: str, *, actor: str) -> Item:
@@ -327,37 +205,6 @@ def _require_given_back(tx: Tx, item: Item) -> None:
         )
 
 
-def require_right(tx: Tx, caller: Principal, case: Case) -> None:
-    """An agent never decides. Answering what it only asks to know is not deciding."""
-    if case.item.dialect == "clarification":
-        return caller.require_any(Scope.RUNS_WRITE, Scope.DECIDE)
-    if not _is_person(caller):
-        raise Forbidden(
-            f"{caller.kind} {caller.name!r} may not decide",
-            hint="decide as a person: in the inbox, or with a reviewer key",
-            missing=[Scope.DECIDE.value],
-            item=case.item.id,
-        )
-    edited_by = caller.actor if caller.actor in _editors(tx, case) else None
-    refusal = case.terms.refusal(_decider(tx, caller), started_by=case.item.requester, edited_by=edited_by)
-    if refusal is not None:
-        refused = SelfApproval if refusal.code == SelfApproval.code else Forbidden
-        raise refused(refusal.reason, missing=[refusal.rule], item=case.item.id)
-
-
-def _editors(tx: Tx, case: Case) -> set[str]:
-    """Everyone whose changes are in what is asked now: each builds on those before, back to what the agent asked."""
-    if not case.revision.edits:
-        return set()
-    back = reversed(items.revisions(tx, case.item.id))
-    return {one.author for one in takewhile(lambda revision: revision.edits, back)}
-
-
-def _is_person(caller: Principal) -> bool:
-    """Nobody else's word ever becomes a grant, whoever let them come this far."""
-    return caller.kind is Kind.REVIEWER and caller.may(Scope.DECIDE)
-
-
 def encode(case: Case, verdicts: Sequence[Verdict]) -> Json:
     """What the agent will be told, or `InvalidDecision` naming each field that is wrong."""
     with _naming_fields():
@@ -397,9 +244,12 @@ def _edited(tx: Tx, caller: Principal, case: Case, verdicts: Sequence[Verdict]) 
     if edits == case.revision.edits:
         return case
     terms = _edited_terms(tx, case, question)
-    if terms.gated or _is_person(caller):
+    if terms.gated or is_person(caller):
         require_right(tx, caller, replace(case, terms=terms))
-    item = asking.revise(tx, case.item, revision, actor=caller.actor, kind="item.edited", **asking.bound(terms))
+    columns = asking.bound(terms)
+    if terms.rules != case.terms.rules:  # other rules have deadlines of their own, from now on
+        columns |= asking.timed(terms, tx.now(), case.item.expires_at)
+    item = asking.revise(tx, case.item, revision, actor=caller.actor, kind="item.edited", **columns)
     return Case(item, revision, terms)
 
 
@@ -443,14 +293,14 @@ def _settled(tx: Tx, caller: Principal, case: Case, verdicts: tuple[Verdict, ...
     if status is ItemStatus.APPROVED and agreed + 1 < case.terms.approvals:
         return _count_in(tx, caller, case, verdicts, proposal)
     decision = _record(tx, caller, case, verdicts, proposal, closes=True)
-    if _is_person(caller):
+    if is_person(caller):
         carrying.grant(tx, case, said, decision.id, wait=proposal.grace)
     return _close(tx, caller, case, decision, status, outcome.resolution, _undo_until(tx, proposal.grace))
 
 
 def _counts(tx: Tx, caller: Principal, case: Case) -> bool:
     """Under separate duties the word of who has just changed it does not count; they were let in before the change."""
-    return not (case.terms.separate_duties and caller.actor in _editors(tx, case))
+    return not (case.terms.separate_duties and caller.actor in editors(tx, case))
 
 
 def _agreed(tx: Tx, caller: Principal, case: Case, said: Sequence[Verdict]) -> int:
@@ -561,9 +411,3 @@ def _undo_until(tx: Tx, grace: timedelta) -> datetime | None:
     if not timedelta() <= grace <= LONGEST_GRACE:
         raise Invalid(f"grace_seconds must be between 0 and {LONGEST_GRACE.total_seconds():.0f}")
     return tx.now() + grace if grace else None
-
-
-def _decider(tx: Tx, caller: Principal) -> Decider:
-    user = users.by_id(tx, caller.id)
-    role, groups = (user.role, user.groups) if user else (Role.REVIEWER, frozenset[str]())
-    return Decider(caller.id, caller.name, role, groups)

@@ -19,12 +19,13 @@ from assent.domain.visibility import Visible, shows
 from assent.errors import AssentError, ClaimedByOther, Forbidden, Invalid, NotFound
 from assent.notify.targets import Targets
 from assent.ports import Store
-from assent.services import deciding, requesting
+from assent.services import deciding, doubts, requesting, undoing
 from assent.services.carrying import case_of
 from assent.services.deciding import Proposal, found
 from assent.services.item_views import ItemPage, View, comment_view, full, revision_view, rows, unmasked
 from assent.services.refusals import noted
 from assent.services.requesting import Request
+from assent.services.rights import require_right
 from assent.services.thread_access import ThreadAccess
 from assent.store import events, item_search, items, jsontext, requests, threads
 from assent.store.item_search import Waiting
@@ -125,7 +126,7 @@ class Inbox:
 
     async def undo(self, caller: Principal, item_id: str, *, key: str | None = None) -> View:
         def act(tx: Tx) -> View:
-            return full(tx, caller, deciding.undo(tx, caller, item_id))
+            return full(tx, caller, undoing.undo(tx, caller, item_id))
 
         return await self._once(caller, item_id, key, ("undo", item_id), act)
 
@@ -161,7 +162,7 @@ class Inbox:
         """Of several calls that are in doubt, `grant_id` names the one that is spoken of."""
 
         def act(tx: Tx) -> View:
-            settled = deciding.settle_doubt(tx, caller, item_id, outcome, notes, via=via, grant_id=grant_id)
+            settled = doubts.settle(tx, caller, item_id, outcome, notes, via=via, grant_id=grant_id)
             return full(tx, caller, settled)
 
         return await self._once(caller, item_id, key, ("in-doubt", item_id, outcome, notes, grant_id), act)
@@ -387,7 +388,7 @@ def _entry(event: Event, payload: str | None) -> View:
 def _tried(tx: Tx, caller: Principal, item_id: str, proposal: Proposal) -> str:
     """What deciding would do, without doing it. Where an item stands is told to who could decide it."""
     item = found(tx, item_id)
-    deciding.require_right(tx, caller, case_of(tx, item))
+    require_right(tx, caller, case_of(tx, item))
     return deciding.foreseen(tx, caller, item, proposal)
 
 
@@ -400,7 +401,7 @@ def _comment(tx: Tx, caller: Principal, item_id: str, text: str) -> View:
 
 def _reveal(tx: Tx, caller: Principal, item_id: str) -> Views:
     item = found(tx, item_id)
-    deciding.require_right(tx, caller, case_of(tx, item))
+    require_right(tx, caller, case_of(tx, item))
     events.append(tx, caller, "item.revealed", item.subject, {"revision": item.revision})
     return unmasked(tx, item)
 

@@ -16,8 +16,8 @@ from assent.domain.questions import TOO_MANY, Action, Question
 from assent.domain.secrets import masked, secret_paths, spelled, without
 from assent.errors import Forbidden
 from assent.services.carrying import Case, case_of, doubts
-from assent.services.deciding import require_right
 from assent.services.decision_views import decision_view
+from assent.services.rights import require_right
 from assent.store import decisions, deliveries, grants, items
 from assent.store.transaction import Tx
 

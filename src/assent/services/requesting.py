@@ -16,7 +16,8 @@ from assent.domain.questions import Question, Resolution, summary
 from assent.domain.terms import Terms, shown, stricter
 from assent.errors import Conflict, Forbidden, Invalid, InvalidTransition
 from assent.services.carrying import case_of
-from assent.services.deciding import found, require_right, withdraw
+from assent.services.deciding import found, withdraw
+from assent.services.rights import require_right
 from assent.store import asking, items, requests, threads
 from assent.store.transaction import Tx
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from assent.dialects import breakpoint, recognise, request
@@ -143,9 +144,6 @@ def revise(tx: Tx, item: Item, revision: Revision, *, actor: str, kind: str = "i
 
 def create(tx: Tx, question: Question, revision: Revision, terms: Terms, **columns: Any) -> Item:
     """A new item, due as its terms say."""
-    now = tx.now()
-    plan = terms.schedule(now, columns.pop("expires_at", None))
-    due_at, due = next_due(plan, now)
     item = items.insert(
         tx,
         new_id(),
@@ -153,9 +151,7 @@ def create(tx: Tx, question: Question, revision: Revision, terms: Terms, **colum
         type=columns.pop("type", question.type),
         dialect=question.dialect,
         deployment=HERE,
-        expires_at=next((at for at, due in plan if due is Due.EXPIRE), None),
-        due_at=due_at,
-        due=due,
+        **timed(terms, tx.now(), columns.pop("expires_at", None)),
         **{**_words(question, terms), **bound(terms), **columns},
     )
     told = {"type": item.type, "title": item.title, "revision": item.revision, "hash": item.hash, "gated": item.gated}
@@ -252,6 +248,13 @@ def judged(tx: Tx, question: Question, *, graph_id: str | None, requester: str, 
 def bound(terms: Terms) -> dict[str, Any]:
     """The columns of an item that its terms fill."""
     return {"gated": terms.gated, "risk": terms.risk, "policy": terms.to_json()}
+
+
+def timed(terms: Terms, asked_at: datetime, expires_at: datetime | None) -> dict[str, Any]:
+    """The columns of an item that say what time does about it, when it is asked under these terms."""
+    plan = terms.schedule(asked_at, expires_at)
+    due_at, due = next_due(plan, asked_at)
+    return {"expires_at": next((at for at, end in plan if end is Due.EXPIRE), None), "due_at": due_at, "due": due}
 
 
 def _words(question: Question, terms: Terms) -> dict[str, str]:

@@ -118,6 +118,21 @@ async def test_who_comes_late_gets_only_what_is_still_to_come(line: Line) -> Non
     assert await _numbers(followed, 2) == [3, 4]
 
 
+@only_postgres
+async def test_who_comes_late_and_reads_later_still_misses_nothing(line: Line) -> None:
+    """News that has not arrived is not taken for news from before: here none arrives at all."""
+    stream = await line.stream()
+    await line.publish(stream, 1, 2)
+    await line.here.flush(stream)
+    followed = line.there.follow(stream.topic, after=None)
+    await _listening(line)
+    listener: Any = line.there
+    listener._spread = lambda _: None
+    await line.publish(stream, 3)
+    await line.end(stream, 4)
+    assert await _numbers(followed, 2) == [3, 4]
+
+
 @both_databases
 async def test_a_broken_stream_goes_on_after_the_last_frame_that_arrived(line: Line) -> None:
     """What is in the table and what is on its way there, together without a gap."""

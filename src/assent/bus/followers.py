@@ -48,8 +48,11 @@ class TableFollower:
         self._news[run_id] = first if known is None else known
         self._has_news.set()
 
-    def look(self) -> None:
-        """Something may have been missed."""
+    async def look(self) -> None:
+        """Something may have been missed. Who wants only what is to come gets all that comes from here on, however late
+        they begin to read."""
+        if not self._of_thread and self.topic not in self._positions:
+            self._positions[self.topic] = await self._source.position(self.topic)
         for run_id in list(self._positions) if self._of_thread else [self.topic]:
             self.look_at(run_id, None)
 

@@ -141,7 +141,7 @@ class PostgresBus:
         async with await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True) as connection:
             await connection.execute(f"LISTEN {CHANNEL}")
             for follower in [one for followers in self._followers.values() for one in followers]:
-                follower.look()
+                await follower.look()
             async for notice in connection.notifies():
                 self._spread(notice.payload)
 

@@ -74,6 +74,11 @@ class Place:
     waits: bool = True
     permits: list[Permit] = field(default_factory=list)
 
+    def revoke(self) -> None:
+        """It is asked again: what was allowed and not used is not any more."""
+        for permit in self.permits:
+            permit.status = "revoked" if permit.status == "granted" else permit.status
+
 
 @dataclass
 class Model:
@@ -312,6 +317,7 @@ class Items(RuleBasedStateMachine):
                 [item] = waiting
                 assert item.follows == latest.id
                 self.add(item, place.tool, place, place.args)
+                place.revoke()
             return
         if changed or (latest.status == "REVISION_REQUESTED" and not under_way):
             self._revised(latest, place.args)

@@ -56,12 +56,18 @@ class Arena:
         self.made += 1
         self.answers[response.status_code if response else 0] += 1
         if response is None or response.status_code < 400:
-            others = _threads_in(response) if response and who != OTHER else set[str]()
-            for thread_id in {target.thread_id, *others}:
+            for thread_id in await self._reached(who, target, response):
                 await self._press_on(attacker, thread_id)
         await self._settle(target)
         self.effects[f"{who}: {route} {sent}"] += self._lines() - before
         await self._look(who, route, target)
+
+    async def _reached(self, who: str, target: Target, response: httpx.Response | None) -> set[str]:
+        """The threads to go on with. A thread of the other tenant is theirs to decide about, also by the same id."""
+        if who != OTHER:
+            return {target.thread_id} | (_threads_in(response) if response else set())
+        theirs = await self.attackers[OTHER].get(f"/threads/{target.thread_id}")
+        return set() if theirs.status_code == 200 else {target.thread_id}
 
     async def _press_on(self, attacker: httpx.AsyncClient, thread_id: str) -> None:
         """Whoever got somewhere tries to get the rest of the way."""

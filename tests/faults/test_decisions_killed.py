@@ -185,6 +185,10 @@ class Person(threading.Thread):
             time.sleep(0.05)
 
 
+def problems(people: list[Person]) -> list[str]:
+    return [errand.problem for person in people for errand in person.errands if errand.problem]
+
+
 def done(log: Path) -> Counter[str]:
     lines = log.read_text().splitlines() if log.exists() else []
     return Counter(lines)
@@ -203,8 +207,9 @@ def await_call(log: Path) -> None:
 class Killer:
     """Strikes at random: a while after a decision was sent, around the effect of a call, or while an errand begins."""
 
-    def __init__(self, site: Site, log: Path, moments: queue.Queue[str]) -> None:
-        self._site, self._log, self._moments, self._dice = site, log, moments, random.Random(23)
+    def __init__(self, site: Site, log: Path, people: list[Person], moments: queue.Queue[str]) -> None:
+        self._site, self._log, self._people, self._moments = site, log, people, moments
+        self._dice = random.Random(23)
 
     def strike(self) -> None:
         victim = self._dice.choice(self._site.processes)
@@ -217,8 +222,11 @@ class Killer:
     def _await_moment(self, wanted: str) -> None:
         while not self._moments.empty():
             self._moments.get_nowait()
-        while self._moments.get(timeout=STUCK_AFTER) != wanted:
-            pass
+        try:
+            while self._moments.get(timeout=STUCK_AFTER) != wanted:
+                pass
+        except queue.Empty:
+            raise AssertionError(f"nobody does anything any more: {problems(self._people)}") from None
 
 
 @pytest.mark.scoreboard
@@ -236,7 +244,7 @@ def test_decisions_survive_kills(database: str, folder: Path, count: Count, reco
         people = [Person(site, key, log, number, moments) for number, key in enumerate(keys.values())]
         for person in people:
             person.start()
-        killer = Killer(site, log, moments)
+        killer = Killer(site, log, people, moments)
         for number in range(kills):
             killer.strike()
             site.start()

@@ -120,6 +120,20 @@ async def test_what_was_cut_off_is_in_doubt_until_a_person_says(store: AnyStore)
         await _settle(store, outcome, status, execution)
 
 
+@pytest.mark.promise("P2")
+async def test_a_doubt_that_is_about_to_be_asked_about_is_told_from_one_that_nobody_asks_about(store: AnyStore) -> None:
+    """The run that noted it is over, and the one in line behind it, which carries the decision, asks."""
+    item = await approved(store)
+    assert (await consume(store)).passing is Passing.GO
+    await store.write(ACME, lambda tx: asking.cut_off(tx, grants.in_doubt(tx, item.id), "run:r"))
+    with pytest.raises(Conflict, match="try again in a moment"):
+        await store.write(ACME, doubts.settle, ANA, item.id, "run_again", None, via="rest")
+    [sent] = (await store.read(ACME, deliveries.page, status=None, subject=item.subject, limit=9, cursor=None)).items
+    assert await store.write(ACME, deliveries.withdraw, sent.id)
+    with pytest.raises(Conflict, match="start another one"):
+        await store.write(ACME, doubts.settle, ANA, item.id, "run_again", None, via="rest")
+
+
 async def _settle(store: AnyStore, outcome: str, status: GrantStatus, execution: Execution) -> None:
     thread = f"thread-{outcome}"
     question = confirmation("c", "pay", {"n": 1})

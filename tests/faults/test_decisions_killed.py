@@ -279,7 +279,7 @@ def _judge(where: str, kills: int, errands: list[Errand], effects: Counter[str],
         f"{doubts} in doubt and settled; the longest took {longest:.1f} s",
     )
     assert len(calls) >= kills
-    assert not stuck
+    assert not stuck, "\n".join(stuck)
     assert not lost
     assert not doubled
 

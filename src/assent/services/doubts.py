@@ -13,7 +13,7 @@ from assent.services import carrying
 from assent.services.carrying import case_of
 from assent.services.deciding import found
 from assent.services.rights import require_right
-from assent.store import events, grants, items, threads
+from assent.store import asking, events, grants, items, runs
 from assent.store.transaction import Tx
 
 
@@ -44,9 +44,9 @@ def settle(
 
 
 def _why_not_again(tx: Tx, item: Item) -> str:
-    """A run notes the doubt, and asks about it a moment later: only then is there a question to answer with this."""
-    thread = threads.get(tx, item.thread_id) if item.thread_id else None
-    if thread is not None and thread.status == "busy":
+    """A run notes the doubt, and asks about it a moment later, or leaves that to the next one in line: only then is
+    there a question to answer with this."""
+    if item.thread_id and (runs.active(tx, item.thread_id) or asking.is_answered(tx, item)):
         return "its run is just about to ask: try again in a moment"
     return "the run that made this call is over: start another one, which will ask again"
 

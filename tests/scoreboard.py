@@ -2,13 +2,13 @@
 
 A test marked `scoreboard` asks `count(full=200, quick=20)` how many rounds to go, and tells what came out by
 `record_score(measure, target, result)`. With `--scoreboard` the results are written to `docs/scoreboard.md`, those of
-failed and of skipped tests included.
+failed and of skipped tests included; what was not run this time stays as it was.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import pytest
 
@@ -30,6 +30,11 @@ class Score:
     target: str
     result: str
     verdict: str
+    on: str
+
+    @property
+    def row(self) -> str:
+        return f"| {self.measure} | {self.target} | {self.result} | {self.verdict} | {self.on} |"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -57,21 +62,24 @@ def record_score(request: pytest.FixtureRequest) -> RecordScore:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     scores = sorted(_scores(terminalreporter)) if config.getoption("scoreboard") else []
     if scores:
-        write_scoreboard(config.rootpath / FILE, scores)
+        tried = {report.nodeid for reports in terminalreporter.stats.values() for report in reports if _is_test(report)}
+        write_scoreboard(config.rootpath / FILE, scores, tried)
         terminalreporter.write_line(f"scoreboard: {len(scores)} results written to {FILE}")
 
 
-def write_scoreboard(file: Path, scores: Iterable[Score]) -> None:
+def write_scoreboard(file: Path, scores: Iterable[Score], tried: Collection[str] = ()) -> None:
+    """`tried`: the tests that were run. One that once came to no result stands there by its name until it is run."""
     facts = [f"| {name} | {value} |" for name, value in machine_facts().items()]
-    rows = [f"| {score.measure} | {score.target} | {score.result} | {score.verdict} |" for score in scores]
+    known = {score.measure: score for score in _written(file) if score.measure not in tried}
+    known |= {score.measure: score for score in scores}
     lines = [
         "# Scoreboard",
         "",
-        f"Written by `make scoreboard` on {today()}.",
+        "Written by `make scoreboard`, which runs every measure at its full count; `ARGS` may choose some of them.",
         "",
-        "| measure | target | result | |",
-        "|---|---|---|---|",
-        *rows,
+        "| measure | target | result | | on |",
+        "|---|---|---|---|---|",
+        *(score.row for score in sorted(known.values())),
         "",
         "| measured on | |",
         "|---|---|",
@@ -81,16 +89,28 @@ def write_scoreboard(file: Path, scores: Iterable[Score]) -> None:
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def _written(file: Path) -> Iterator[Score]:
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    for line in lines:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 5 and cells[0] not in ("measure", "---"):
+            yield Score(*cells)
+
+
+def _is_test(report: object) -> TypeGuard[pytest.TestReport]:
+    return isinstance(report, pytest.TestReport)
+
+
 def _scores(terminalreporter: pytest.TerminalReporter) -> Iterator[Score]:
     for category, verdict in {"passed": "met", "failed": "MISSED", "error": "MISSED", "skipped": "NOT RUN"}.items():
         for report in terminalreporter.stats.get(category, []):
-            if isinstance(report, pytest.TestReport):
+            if _is_test(report):
                 yield from _scores_of(report, verdict)
 
 
 def _scores_of(report: pytest.TestReport, verdict: str) -> Iterator[Score]:
     recorded: list[Any] = [value for name, value in report.user_properties if name == "score"]
     if not recorded and verdict != "met":
-        yield Score(report.nodeid, "", "no result", verdict)
+        yield Score(report.nodeid, "", "no result", verdict, today())
     for measure, target, result in recorded:
-        yield Score(measure, target, result, verdict)
+        yield Score(measure, target, result, verdict, today())

@@ -217,7 +217,7 @@ async def test_without_the_gate_it_runs(build: Builder, folder: Path, count: Cou
     arena.attackers = {AGENT: arena.attackers[AGENT]}
     await _attempt_everything(arena, thin=count(full=1, quick=12))
     record_score(
-        "the same attempts by an agent on a graph without the gate (the control)",
+        "the bypass matrix: by an agent, on a graph without the gate (the control)",
         "more than 0 effects",
         f"{arena.made} attempts: {arena.effects.total()} effects",
     )

@@ -319,7 +319,7 @@ def test_without_the_gate_effects_are_doubled(folder: Path, count: Count, record
         kills += 1
     doubled = _doubled(folder)
     record_score(
-        "the same with plain LangGraph, SQLite (the control)",
+        "kill -9 around decide and run, plain LangGraph, SQLite (the control)",
         "some doubled effects",
         f"{kills} kills, {len(done(folder / 'effects'))} calls: {doubled} doubled",
     )

@@ -1,41 +1,31 @@
-"""The scoreboard: quick counts by default, full ones and a written table on request."""
+"""The scoreboard keeps what was measured before, and never more than one result of a measure."""
 
-import pytest
+from dataclasses import replace
+from pathlib import Path
 
-SUITE = """
-import pytest
+from tests.scoreboard import Score, write_scoreboard
 
-pytestmark = pytest.mark.scoreboard
-
-def test_kills(count, record_score):
-    record_score("kills", "0 lost", f"0 of {count(full=200, quick=20)}")
-
-def test_races(record_score):
-    record_score("races", "1 winner", 2)
-    assert False
-
-def test_breaks_early():
-    raise RuntimeError
-"""
+KILLS = Score("200 kills", "0 lost", "200 kills: 0 lost", "met", "2026-01-01")
+FAILED = Score("tests/faults/test_kills.py::test_runs", "", "no result", "MISSED", "2026-01-01")
 
 
-@pytest.fixture
-def suite(suite: pytest.Pytester) -> pytest.Pytester:
-    suite.makeconftest("pytest_plugins = ('tests.scoreboard',)")
-    suite.makepyfile(test_suite=SUITE)
-    return suite
+def rows(file: Path) -> list[str]:
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return lines[lines.index("|---|---|---|---|---|") + 1 : lines.index("| measured on | |") - 1]
 
 
-def test_nothing_is_written_by_default(suite: pytest.Pytester) -> None:
-    suite.runpytest_subprocess().assert_outcomes(passed=1, failed=2)
-    assert not (suite.path / "docs").exists()
+def test_what_was_not_run_stays_and_what_was_is_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "docs" / "scoreboard.md"
+    other, later = replace(KILLS, measure="another"), replace(KILLS, result="200 kills: 1 lost", verdict="MISSED")
+    write_scoreboard(file, [KILLS, other])
+    write_scoreboard(file, [later])
+    assert rows(file) == [later.row, other.row]
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
-def test_the_full_run_writes_every_result(suite: pytest.Pytester, workers: str) -> None:
-    suite.runpytest_subprocess("--scoreboard", "-m", "scoreboard", "-n", workers)
-    rows = (suite.path / "docs" / "scoreboard.md").read_text().splitlines()
-    assert "| kills | 0 lost | 0 of 200 | met |" in rows
-    assert "| races | 1 winner | 2 | MISSED |" in rows
-    assert "| test_suite.py::test_breaks_early |  | no result | MISSED |" in rows
-    assert any(row.startswith("| langgraph | ") for row in rows)
+def test_a_test_without_a_result_is_told_until_it_is_run_again(tmp_path: Path) -> None:
+    file = tmp_path / "scoreboard.md"
+    write_scoreboard(file, [FAILED])
+    write_scoreboard(file, [KILLS], {"tests/faults/test_other.py::test_it"})
+    assert rows(file) == [KILLS.row, FAILED.row]
+    write_scoreboard(file, [KILLS], {FAILED.measure})
+    assert rows(file) == [KILLS.row]

@@ -172,7 +172,7 @@ async def test_without_the_comparison_there_are_more_winners(
     await table.know_all()
     won = [response for _, _, response in await table.race() if response.status_code == 200]
     record_score(
-        "32 people decide at once, without the compare-and-set (the control)",
+        "32 people decide at once: 8 of them about 5 items without the compare-and-set (the control)",
         "more winners than items",
         f"{len(won)} for 5",
     )

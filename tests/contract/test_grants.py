@@ -120,6 +120,35 @@ async def test_what_was_cut_off_is_in_doubt_until_a_person_says(store: AnyStore)
         await _settle(store, outcome, status, execution)
 
 
+async def doubtful(store: AnyStore, item: Item) -> dict[str, str]:
+    """What the gate asks about the item's call."""
+    [grant] = await store.read(ACME, grants.in_doubt, item.id)
+    return {"kind": IN_DOUBT, "item_id": item.id, "grant_id": grant.id}
+
+
+@pytest.mark.promise("P2")
+async def test_what_was_settled_is_not_in_doubt_again_because_a_run_that_had_asked_ends_later(store: AnyStore) -> None:
+    """Else a person would say `run again` of the call that is being made again."""
+    item = await approved(store)
+    assert (await consume(store)).passing is Passing.GO
+    asked = await doubtful(store, item)
+    await store.write(ACME, wait_for, str(item.thread_id), d=asked)
+    await store.write(ACME, doubts.settle, ANA, item.id, "run_again", None, via="rest")
+    await store.write(ACME, wait_for, str(item.thread_id), d=asked)
+    again = await store.read(ACME, items.get, item.id)
+    assert again is not None
+    assert again.execution is Execution.GRANTED
+    assert (await consume(store)).passing is Passing.GO, "the second try"
+    with pytest.raises(Conflict, match="nothing about this item is in doubt"):
+        await store.write(ACME, doubts.settle, ANA, item.id, "run_again", None, via="rest")
+    await store.write(ACME, lambda tx: asking.cut_off(tx, grants.in_doubt(tx, item.id), "run:r"))
+    with pytest.raises(Conflict, match="try again in a moment"):
+        await store.write(ACME, doubts.settle, ANA, item.id, "run_again", None, via="rest")
+    await store.write(ACME, wait_for, str(item.thread_id), e=await doubtful(store, item))
+    await store.write(ACME, doubts.settle, ANA, item.id, "run_again", None, via="rest")
+    assert (await consume(store)).passing is Passing.GO
+
+
 @pytest.mark.promise("P2")
 async def test_a_doubt_that_is_about_to_be_asked_about_is_told_from_one_that_nobody_asks_about(store: AnyStore) -> None:
     """The run that noted it is over, and the one in line behind it, which carries the decision, asks."""
@@ -143,7 +172,7 @@ async def _settle(store: AnyStore, outcome: str, status: GrantStatus, execution:
     assert (await consume(store, thread_id=thread)).passing is Passing.IN_DOUBT, "the process died in between"
     with pytest.raises(Conflict):
         await store.write(ACME, doubts.settle, ANA, item.id, outcome, None, via="rest")
-    await store.write(ACME, wait_for, thread, d={"kind": IN_DOUBT, "item_id": item.id})
+    await store.write(ACME, wait_for, thread, d=await doubtful(store, item))
     found = await store.read(ACME, items.get, item.id)
     assert (found.execution, found.doubt_id) == (Execution.IN_DOUBT, "d")  # type: ignore[union-attr]
     assert [one.id for one in await store.read(ACME, items.gated_of_thread, thread)] == [item.id]

@@ -13,7 +13,7 @@ from assent.services import carrying
 from assent.services.carrying import case_of
 from assent.services.deciding import found
 from assent.services.rights import require_right
-from assent.store import asking, events, grants, items, runs
+from assent.store import asking, events, grants, items, runs, threads
 from assent.store.transaction import Tx
 
 
@@ -27,7 +27,7 @@ def settle(
     require_right(tx, caller, case_of(tx, item))
     doubtful = grants.in_doubt(tx, item.id)
     grant = _doubted(doubtful, grant_id)
-    asked_in = (grant and grant.doubt_id) or (item.doubt_id if len(doubtful) <= 1 else None)
+    asked_in = grant.doubt_id if grant is not None else item.doubt_id
     if outcome == "run_again" and asked_in is None:
         raise Conflict(_why_not_again(tx, item))
     if grant is not None:
@@ -46,7 +46,8 @@ def settle(
 def _why_not_again(tx: Tx, item: Item) -> str:
     """A run notes the doubt, and asks about it a moment later, or leaves that to the next one in line: only then is
     there a question to answer with this."""
-    if item.thread_id and (runs.active(tx, item.thread_id) or asking.is_answered(tx, item)):
+    thread = threads.get(tx, item.thread_id) if item.thread_id else None
+    if thread is not None and (runs.active(tx, thread.id) or asking.is_answered(tx, item)):
         return "its run is just about to ask: try again in a moment"
     return "the run that made this call is over: start another one, which will ask again"
 

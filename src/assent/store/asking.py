@@ -310,9 +310,11 @@ def _is_doubt(pending: Mapping[str, Any]) -> bool:
 
 
 def _note_doubts(tx: Tx, waiting: Waiting) -> None:
-    """The gate asks how a call that was cut off has ended: the item that allowed it shows so, and takes the answer."""
+    """The gate asks how a call that was cut off has ended: the item that allowed it shows so, and takes the answer. A
+    run may have asked before a person has said it, and end after that: then nothing is in doubt."""
     for one in filter(_is_doubt, waiting.pending):
-        item = items.lock(tx, str(one["value"].get("item_id")))
-        if item is not None and item.thread_id == waiting.thread_id:
-            items.change(tx, item, execution=Execution.IN_DOUBT, doubt_id=one["id"])
-            grants.doubt(tx, str(one["value"].get("grant_id")), one["id"])
+        item, grant_id = items.lock(tx, str(one["value"].get("item_id"))), str(one["value"].get("grant_id"))
+        if item is None or item.thread_id != waiting.thread_id or grants.is_settled(tx, grant_id):
+            continue
+        items.change(tx, item, execution=Execution.IN_DOUBT, doubt_id=one["id"])
+        grants.doubt(tx, grant_id, one["id"])

@@ -152,6 +152,12 @@ def is_doubt(tx: Tx, thread_id: str, interrupt_id: str) -> bool:
     return tx.first(_OF_DOUBT, thread=thread_id, asked_in=interrupt_id) is not None
 
 
+def is_settled(tx: Tx, grant_id: str) -> bool:
+    """Whether it is known what became of the call: it returned, or a person has said."""
+    row = tx.first(_BY_ID, id=grant_id)
+    return row is not None and row.status != GrantStatus.STARTED
+
+
 def drop_doubts(tx: Tx, item_id: str) -> None:
     """Nobody waits any more to hear how calls of this item have ended."""
     tx.change(_DROP_DOUBTS, item=item_id)

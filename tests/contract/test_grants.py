@@ -149,6 +149,24 @@ async def test_what_was_settled_is_not_in_doubt_again_because_a_run_that_had_ask
     assert (await consume(store)).passing is Passing.GO
 
 
+async def test_what_was_settled_before_anybody_asked_is_asked_all_the_same_where_no_answer_is_on_its_way(
+    store: AnyStore,
+) -> None:
+    """Else the thread would wait for ever: what was said had no question to be sent to."""
+    item = await approved(store)
+    assert (await consume(store)).passing is Passing.GO
+    asked = await doubtful(store, item)
+    await store.write(ACME, lambda tx: asking.cut_off(tx, grants.in_doubt(tx, item.id), "run:r"))
+    await store.write(ACME, doubts.settle, ANA, item.id, "done", None, via="rest")
+    [sent] = (await store.read(ACME, deliveries.page, status=None, subject=item.subject, limit=9, cursor=None)).items
+    assert await store.write(ACME, deliveries.withdraw, sent.id)
+    await store.write(ACME, wait_for, str(item.thread_id), d=asked)
+    again = await store.write(ACME, doubts.settle, ANA, item.id, "done", None, via="rest")
+    assert again.execution is Execution.DONE
+    [told] = (await store.read(ACME, deliveries.page, status=None, subject=item.subject, limit=9, cursor=None)).items
+    assert '"outcome":"done"' in told.body.replace(" ", "")
+
+
 @pytest.mark.promise("P2")
 async def test_a_doubt_that_is_about_to_be_asked_about_is_told_from_one_that_nobody_asks_about(store: AnyStore) -> None:
     """The run that noted it is over, and the one in line behind it, which carries the decision, asks."""

@@ -310,11 +310,16 @@ def _is_doubt(pending: Mapping[str, Any]) -> bool:
 
 
 def _note_doubts(tx: Tx, waiting: Waiting) -> None:
-    """The gate asks how a call that was cut off has ended: the item that allowed it shows so, and takes the answer. A
-    run may have asked before a person has said it, and end after that: then nothing is in doubt."""
+    """The gate asks how a call that was cut off has ended: the item that allowed it shows so, and takes the answer."""
     for one in filter(_is_doubt, waiting.pending):
         item, grant_id = items.lock(tx, str(one["value"].get("item_id"))), str(one["value"].get("grant_id"))
-        if item is None or item.thread_id != waiting.thread_id or grants.is_settled(tx, grant_id):
+        if item is None or item.thread_id != waiting.thread_id or _hears_soon(tx, item, one["id"], grant_id):
             continue
         items.change(tx, item, execution=Execution.IN_DOUBT, doubt_id=one["id"])
         grants.doubt(tx, grant_id, one["id"])
+
+
+def _hears_soon(tx: Tx, item: Item, interrupt_id: str, grant_id: str) -> bool:
+    """Whether a person has said it already, and the answer is on its way: a run that had asked before ended after."""
+    on_its_way = answers.standing(tx, str(item.thread_id), interrupt_id) or deliveries.under_way(tx, item.subject)
+    return on_its_way and grants.is_settled(tx, grant_id)

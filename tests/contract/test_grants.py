@@ -11,7 +11,7 @@ from assent.domain.items import Execution, Item
 from assent.domain.questions import Verb, Verdict
 from assent.errors import Conflict, Forbidden
 from assent.services import deciding, doubts, undoing
-from assent.store import asking, deliveries, events, grants, items, threads
+from assent.store import asking, deliveries, events, grants, items, jsontext, threads
 from assent.store.asking import IN_DOUBT
 from assent.store.checkpoints import Attempt, Fenced
 from assent.store.transaction import Tx
@@ -126,6 +126,12 @@ async def doubtful(store: AnyStore, item: Item) -> dict[str, str]:
     return {"kind": IN_DOUBT, "item_id": item.id, "grant_id": grant.id}
 
 
+async def answers_to(store: AnyStore, item: Item, interrupt_id: str) -> list[Any]:
+    page = await store.read(ACME, deliveries.page, status=None, subject=item.subject, limit=9, cursor=None)
+    told = [jsontext.load(one.body) for one in page.items]
+    return [one["value"] for one in told if one["interrupt_id"] == interrupt_id]
+
+
 @pytest.mark.promise("P2")
 async def test_what_was_settled_is_not_in_doubt_again_because_a_run_that_had_asked_ends_later(store: AnyStore) -> None:
     """Else a person would say `run again` of the call that is being made again."""
@@ -135,6 +141,9 @@ async def test_what_was_settled_is_not_in_doubt_again_because_a_run_that_had_ask
     await store.write(ACME, wait_for, str(item.thread_id), d=asked)
     await store.write(ACME, doubts.settle, ANA, item.id, "run_again", None, via="rest")
     await store.write(ACME, wait_for, str(item.thread_id), d=asked)
+    assert len(await answers_to(store, item, "d")) == 1
+    await store.write(ACME, wait_for, str(item.thread_id), later=asked)
+    assert await answers_to(store, item, "later") == [{"outcome": "run_again", "notes": None}]
     again = await store.read(ACME, items.get, item.id)
     assert again is not None
     assert again.execution is Execution.GRANTED
@@ -149,22 +158,20 @@ async def test_what_was_settled_is_not_in_doubt_again_because_a_run_that_had_ask
     assert (await consume(store)).passing is Passing.GO
 
 
-async def test_what_was_settled_before_anybody_asked_is_asked_all_the_same_where_no_answer_is_on_its_way(
-    store: AnyStore,
-) -> None:
+@pytest.mark.parametrize("outcome", ["done", "abandon"])
+async def test_what_was_settled_before_anybody_asked_is_told_when_it_is_asked(store: AnyStore, outcome: str) -> None:
     """Else the thread would wait for ever: what was said had no question to be sent to."""
     item = await approved(store)
     assert (await consume(store)).passing is Passing.GO
     asked = await doubtful(store, item)
     await store.write(ACME, lambda tx: asking.cut_off(tx, grants.in_doubt(tx, item.id), "run:r"))
-    await store.write(ACME, doubts.settle, ANA, item.id, "done", None, via="rest")
-    [sent] = (await store.read(ACME, deliveries.page, status=None, subject=item.subject, limit=9, cursor=None)).items
-    assert await store.write(ACME, deliveries.withdraw, sent.id)
+    settled = await store.write(ACME, doubts.settle, ANA, item.id, outcome, "n", via="rest")
     await store.write(ACME, wait_for, str(item.thread_id), d=asked)
-    again = await store.write(ACME, doubts.settle, ANA, item.id, "done", None, via="rest")
-    assert again.execution is Execution.DONE
-    [told] = (await store.read(ACME, deliveries.page, status=None, subject=item.subject, limit=9, cursor=None)).items
-    assert '"outcome":"done"' in told.body.replace(" ", "")
+    await store.write(ACME, wait_for, str(item.thread_id), d=asked)
+    assert await answers_to(store, item, "d") == [{"outcome": outcome, "notes": "n"}]
+    now = await store.read(ACME, items.get, item.id)
+    assert now is not None
+    assert now.execution is settled.execution
 
 
 @pytest.mark.promise("P2")

@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from assent import dialects
-from assent.domain.canonical import Json
-from assent.domain.deliveries import RESUME, WEBHOOK
+from assent.domain.deliveries import WEBHOOK
 from assent.domain.grants import seal
 from assent.domain.items import Execution, Item, Revision, as_asked
 from assent.domain.questions import Action, Question, Verb, Verdict
@@ -62,19 +61,12 @@ def send(
         told = {"decision_id": decision_id, "kind": kind, "actions": said, "notes": notes}
         return call_back(tx, case.item, told, wait=grace)
     value = dialects.encode(case.asked, as_asked(as_revised(verdicts), case.revision))
-    return deliver(tx, case.item, str(case.item.interrupt_id), value, wait=grace)
+    return asking.deliver(tx, case.item, str(case.item.interrupt_id), value, wait=grace)
 
 
 def as_revised(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
     """Who changes something approves the revision that has the change in it."""
     return tuple(Verdict(one.key, Verb.APPROVE) if one.verb is Verb.EDIT else one for one in verdicts)
-
-
-def deliver(tx: Tx, item: Item, interrupt_id: str, value: Json, *, wait: timedelta = _AT_ONCE) -> str:
-    """To the run here that waits for it. Without a value, the thread is ended."""
-    body = {"item_id": item.id, "thread_id": item.thread_id, "run_id": item.run_id, "gated": item.gated}
-    told = jsontext.dump({**body, "interrupt_id": interrupt_id, "value": value})
-    return deliveries.add(tx, RESUME, subject=item.subject, target=f"thread:{item.thread_id}", body=told, wait=wait)
 
 
 def call_back(tx: Tx, item: Item, told: dict[str, Any], *, wait: timedelta = _AT_ONCE) -> str | None:

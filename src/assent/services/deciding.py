@@ -164,7 +164,7 @@ def withdraw(tx: Tx, item: Item, resolution: Resolution, reason: str, *, actor: 
     elif item.status is ItemStatus.PENDING:
         verdicts = dialects.negative(case.asked, reason)
         value = None if verdicts is None else dialects.encode(case.asked, verdicts)
-        carrying.deliver(tx, closed, str(item.interrupt_id), value)
+        asking.deliver(tx, closed, str(item.interrupt_id), value)
     return closed
 
 

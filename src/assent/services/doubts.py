@@ -9,7 +9,6 @@ from assent.domain.grants import Grant
 from assent.domain.items import Execution, Item
 from assent.domain.terms import Terms
 from assent.errors import Conflict, InvalidDecision
-from assent.services import carrying
 from assent.services.carrying import case_of
 from assent.services.deciding import found
 from assent.services.rights import require_right
@@ -35,7 +34,7 @@ def settle(
     if grant is not None and outcome == "run_again":
         grants.renew(tx, grant, Terms.from_json(item.policy).execution_ttl)
     if asked_in is not None:
-        carrying.deliver(tx, item, asked_in, {"outcome": outcome, "notes": notes})
+        asking.deliver(tx, item, asked_in, {"outcome": outcome, "notes": notes})
     settled = {"done": Execution.DONE, "run_again": Execution.GRANTED, "abandon": Execution.ABANDONED}[outcome]
     changed = items.change(tx, item, execution=Execution.IN_DOUBT if len(doubtful) > 1 else settled)
     told = {"outcome": outcome, "notes": notes, "via": via, "grant": grant.id if grant else None}

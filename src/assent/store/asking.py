@@ -5,17 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from assent.dialects import breakpoint, recognise, request
-from assent.domain.grants import GATE, Grant
+from assent.domain.canonical import Json
+from assent.domain.deliveries import RESUME
+from assent.domain.grants import GATE, Grant, GrantStatus
 from assent.domain.ids import new_id
 from assent.domain.items import HERE, Due, Execution, Item, ItemStatus, Revision, aligned_calls, as_revised
 from assent.domain.questions import Interrupt, ItemType, Question, Resolution, summary
 from assent.domain.runs import Run
 from assent.domain.terms import Terms, next_due, shown, stricter, terms_of
-from assent.store import answers, decisions, deliveries, events, grants, items, policies
+from assent.store import answers, decisions, deliveries, events, grants, items, jsontext, policies
 from assent.store.agents import agent_of
 from assent.store.transaction import Tx
 
@@ -312,14 +314,35 @@ def _is_doubt(pending: Mapping[str, Any]) -> bool:
 def _note_doubts(tx: Tx, waiting: Waiting) -> None:
     """The gate asks how a call that was cut off has ended: the item that allowed it shows so, and takes the answer."""
     for one in filter(_is_doubt, waiting.pending):
-        item, grant_id = items.lock(tx, str(one["value"].get("item_id"))), str(one["value"].get("grant_id"))
-        if item is None or item.thread_id != waiting.thread_id or _hears_soon(tx, item, one["id"], grant_id):
+        asked = one["value"]
+        item, grant = items.lock(tx, str(asked.get("item_id"))), grants.get(tx, str(asked.get("grant_id")))
+        if item is None or item.thread_id != waiting.thread_id:
+            continue
+        if grant is not None and grant.status is not GrantStatus.STARTED:
+            _tell_again(tx, item, one["id"], grant)
             continue
         items.change(tx, item, execution=Execution.IN_DOUBT, doubt_id=one["id"])
-        grants.doubt(tx, grant_id, one["id"])
+        if grant is not None:
+            grants.doubt(tx, grant.id, one["id"])
 
 
-def _hears_soon(tx: Tx, item: Item, interrupt_id: str, grant_id: str) -> bool:
-    """Whether a person has said it already, and the answer is on its way: a run that had asked before ended after."""
-    on_its_way = answers.standing(tx, str(item.thread_id), interrupt_id) or deliveries.under_way(tx, item.subject)
-    return on_its_way and grants.is_settled(tx, grant_id)
+def _tell_again(tx: Tx, item: Item, interrupt_id: str, grant: Grant) -> None:
+    """The run had asked before a person said it, and ended after: the question hears what was said, and nobody is asked
+    a second time about a call that may be made again by now."""
+    if answers.standing(tx, str(item.thread_id), interrupt_id) or interrupt_id in _on_their_way(tx, item):
+        return
+    said = grant.result if isinstance(grant.result, dict) else {}
+    outcome = "run_again" if grant.status is GrantStatus.REVOKED else said.get("doubt", "done")
+    deliver(tx, item, interrupt_id, {"outcome": outcome, "notes": said.get("notes")})
+
+
+def _on_their_way(tx: Tx, item: Item) -> set[str]:
+    """The questions that answers in the outbox are for."""
+    return {jsontext.load(body)["interrupt_id"] for body in deliveries.bodies_under_way(tx, item.subject)}
+
+
+def deliver(tx: Tx, item: Item, interrupt_id: str, value: Json, *, wait: timedelta = timedelta()) -> str:
+    """To the run here that waits for it. Without a value, the thread is ended."""
+    body = {"item_id": item.id, "thread_id": item.thread_id, "run_id": item.run_id, "gated": item.gated}
+    told = jsontext.dump({**body, "interrupt_id": interrupt_id, "value": value})
+    return deliveries.add(tx, RESUME, subject=item.subject, target=f"thread:{item.thread_id}", body=told, wait=wait)

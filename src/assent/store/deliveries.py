@@ -66,13 +66,13 @@ _RETRY = (
     .where(*_ONE, deliveries.c.status == DeliveryStatus.FAILED)
     .values(status=DeliveryStatus.PENDING, attempts=0, due_at=bindparam("now"))
 )
-_UNDER_WAY = (
-    select(deliveries.c.delivery_id)
+_BODIES_UNDER_WAY = (
+    select(deliveries.c.body)
     .where(deliveries.c.tenant_id == TENANT, deliveries.c.subject == bindparam("about"))
     .where(deliveries.c.status != DeliveryStatus.DELIVERED)
     .where(~exists().where(runs.c.tenant_id == deliveries.c.tenant_id, runs.c.run_id == deliveries.c.delivery_id))
-    .limit(1)
 )
+_UNDER_WAY = _BODIES_UNDER_WAY.with_only_columns(deliveries.c.delivery_id).limit(1)
 _WITHDRAW = delete(deliveries).where(*_ONE, deliveries.c.status == DeliveryStatus.PENDING, deliveries.c.attempts == 0)
 _RELEASE = (
     update(deliveries)
@@ -161,6 +161,11 @@ def under_way(tx: Tx, subject: str) -> bool:
     """Whether something about it has still to arrive; what has failed for good can be retried. Where the run that
     carries it is there, it has arrived, also if that is not written down yet."""
     return tx.first(_UNDER_WAY, about=subject) is not None
+
+
+def bodies_under_way(tx: Tx, subject: str) -> list[str]:
+    """What carries the answers that `under_way` speaks of."""
+    return [row.body for row in tx.all(_BODIES_UNDER_WAY, about=subject)]
 
 
 def withdraw(tx: Tx, delivery_id: str) -> bool:

@@ -152,10 +152,9 @@ def is_doubt(tx: Tx, thread_id: str, interrupt_id: str) -> bool:
     return tx.first(_OF_DOUBT, thread=thread_id, asked_in=interrupt_id) is not None
 
 
-def is_settled(tx: Tx, grant_id: str) -> bool:
-    """Whether it is known what became of the call: it returned, or a person has said."""
+def get(tx: Tx, grant_id: str) -> Grant | None:
     row = tx.first(_BY_ID, id=grant_id)
-    return row is not None and row.status != GrantStatus.STARTED
+    return None if row is None else _grant(row)
 
 
 def drop_doubts(tx: Tx, item_id: str) -> None:

@@ -159,7 +159,7 @@ async def test_nothing_of_a_stalled_worker_counts(crew: Crew, count: Count, reco
 async def test_without_the_fence_a_stalled_worker_would_write(crew: Crew) -> None:
     """The control of the test above. A worker that sleeps too long loses its database session before it can write, so
     one of a few has to be caught in time."""
-    for _ in range(4):
+    for _ in range(20):
         try:
             accepted = await _late_writes(crew, 2, fenced=False)
         except AssertionError:

@@ -70,7 +70,14 @@ async def test_what_is_gated_ends_after_a_week_and_the_agent_hears_why(store: An
 
 
 async def test_an_edit_that_falls_under_another_rule_has_its_deadline_from_then_on(store: AnyStore) -> None:
-    much = {"name": "much", "when": "args.n > 100", "then": "ask", "approvals": 2, "deadline": "1h"}
+    much = {
+        "name": "much",
+        "when": "args.n > 100",
+        "then": "ask",
+        "approvals": 2,
+        "deadline": "1h",
+        "remind_after": "10m",
+    }
     policy = from_json({"default": {"name": "default", "then": "advise"}, "rules": [much]})
     await store.write(ACME, policies.put, policy, source="test", actor="system")
     [item] = await store.write(ACME, wait_for, "t", i=PAY)
@@ -82,6 +89,16 @@ async def test_an_edit_that_falls_under_another_rule_has_its_deadline_from_then_
     assert edited.expires_at is not None
     left = edited.expires_at - item.created_at - timedelta(days=30)
     assert timedelta(minutes=59) < left < timedelta(minutes=61)
+    assert (edited.due_at, edited.due) == (edited.expires_at - timedelta(minutes=50), Due.REMIND)
+    store.clock_offset += timedelta(minutes=20)
+    await Deadlines(store).look()
+    reminded = await now(store, item)
+    assert (reminded.status, reminded.due_at, reminded.due) == (ItemStatus.PENDING, edited.expires_at, Due.EXPIRE)
+    approval = proposal(reminded, Verb.APPROVE, grace=timedelta(minutes=1))
+    approved = await store.write(ACME, deciding.decide, BOSS, item.id, approval)
+    assert approved.status is ItemStatus.APPROVED, "with who has edited it, two have agreed"
+    undone = await store.write(ACME, undoing.undo, BOSS, item.id)
+    assert (undone.status, undone.due_at) == (ItemStatus.PENDING, edited.expires_at)
     store.clock_offset += timedelta(hours=2)
     await Deadlines(store).look()
     assert (await now(store, item)).status is ItemStatus.EXPIRED

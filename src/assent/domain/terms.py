@@ -39,12 +39,14 @@ _GOING_AHEAD = frozenset({Verb.APPROVE, Verb.EDIT, Verb.ACCEPT})
 @dataclass(frozen=True, slots=True)
 class Terms:
     """All rules that speak of any of the calls asked about: each of them has to be kept, whatever the others allow.
-    `escalated`: those whom a rule names for later may decide as well by now."""
+    `escalated`: those whom a rule names for later may decide as well by now. `since`: from when on its deadlines count,
+    where that is later than the question itself."""
 
     version: int
     rules: tuple[Rule, ...]
     problems: tuple[str, ...] = ()
     escalated: bool = False
+    since: datetime | None = None
 
     @property
     def effect(self) -> Effect:
@@ -91,20 +93,27 @@ class Terms:
             return False
         return all(rule.verbs is None or verb in rule.verbs for rule in self.rules)
 
+    def adds_to(self, before: Terms) -> bool:
+        """Whether a rule speaks of it that did not before. That its condition is met is no difference."""
+        return not _met(self) <= _met(before)
+
     def to_json(self) -> dict[str, Any]:
         rules = policies.to_json(Policy(self.rules))["rules"]
         facts = {"effect": self.effect, "approvals": self.approvals, "problems": list(self.problems)}
-        return {"version": self.version, "rules": rules, **facts, "escalated": self.escalated}
+        since = {"since": self.since.isoformat()} if self.since else {}
+        return {"version": self.version, "rules": rules, **facts, "escalated": self.escalated, **since}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Terms:
         met = [{**rule, "when": None} for rule in stored["rules"]]  # it did; whether it still would is no question now
         rules = policies.from_json({"rules": met}).rules
-        return cls(stored["version"], rules, tuple(stored["problems"]), stored["escalated"])
+        since = datetime.fromisoformat(stored["since"]) if "since" in stored else None
+        return cls(stored["version"], rules, tuple(stored["problems"]), stored["escalated"], since)
 
     def schedule(self, asked_at: datetime, expires_at: datetime | None) -> list[tuple[datetime, Due]]:
         """What time does about it, and when, in order. `expires_at` is what the asker wished for, if anything: it can
         only be earlier than what the policy says."""
+        asked_at = self.since or asked_at
         plans = [rule.schedule for rule in self.rules]
         ends = [asked_at + plan.expire for plan in plans if plan.expire is not None]
         ends += [asked_at + PENDING_TTL] if self.gated and not ends else []
@@ -141,10 +150,14 @@ def terms_of(
     return Terms(version, rules, tuple(dict.fromkeys(problems)))
 
 
+def _met(terms: Terms) -> set[Rule]:
+    return {replace(rule, when=None) for rule in terms.rules}
+
+
 def stricter(before: Terms, now: Terms) -> Terms:
     """What holds once the question was changed: what is asked now must not be easier to get than either alone."""
     rules = tuple(dict.fromkeys((*now.rules, *before.rules)))
-    return replace(now, rules=rules, escalated=before.escalated)
+    return replace(now, rules=rules, escalated=before.escalated, since=before.since)
 
 
 def within(question: Question, terms: Terms) -> Question:

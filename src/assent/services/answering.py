@@ -9,13 +9,14 @@ from typing import Any
 from assent.dialects import Answer, UnknownInterrupt, breakpoint, check_resume
 from assent.dialects import InvalidAnswer as DialectRefusal
 from assent.domain import questions
-from assent.domain.access import Kind, Principal, Scope
+from assent.domain.access import Principal
 from assent.domain.items import Item
 from assent.domain.questions import Interrupt, Verb, Verdict
 from assent.domain.threads import Thread
 from assent.errors import AnswerRefused, Forbidden, InvalidAnswer, StaleRevision, ThreadWaits
 from assent.services import deciding
 from assent.services.decision_views import decision_view
+from assent.services.rights import is_person
 from assent.store import answers, asking, decisions, grants, items
 from assent.store.answers import Given
 from assent.store.transaction import Tx
@@ -84,14 +85,9 @@ def go_past_breakpoint(tx: Tx, caller: Principal, thread: Thread) -> None:
             deciding.answered(tx, caller, item, [Verdict("0", Verb.APPROVE)])
 
 
-def may_move(caller: Principal) -> bool:
-    """Whether a person's decision does not stand in the caller's way: they could make it themselves."""
-    return caller.may(Scope.DECIDE) and caller.kind is Kind.REVIEWER
-
-
 def require_settled(tx: Tx, caller: Principal, thread: Thread) -> None:
     """Whoever may not decide must not remove the thread from under a call of which nobody knows whether it was made."""
-    doubtful = [] if may_move(caller) else items.left_in_doubt(tx, thread.id)
+    doubtful = [] if is_person(caller) else items.left_in_doubt(tx, thread.id)
     if doubtful:
         raise ThreadWaits(
             "a call of the thread was cut off, and only who may decide can remove it before that is settled",
@@ -103,7 +99,7 @@ def require_settled(tx: Tx, caller: Principal, thread: Thread) -> None:
 
 def require_free(tx: Tx, caller: Principal, thread: Thread) -> None:
     """Whoever may not decide must not get past what is gated: not by new input, nor by moving the thread's state."""
-    if may_move(caller):
+    if is_person(caller):
         return
     gated = items.gated_of_thread(tx, thread.id)
     if gated:

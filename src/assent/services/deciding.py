@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from assent import dialects
 from assent.domain import questions
@@ -246,10 +247,13 @@ def _edited(tx: Tx, caller: Principal, case: Case, verdicts: Sequence[Verdict]) 
     terms = _edited_terms(tx, case, question)
     if terms.gated or is_person(caller):
         require_right(tx, caller, replace(case, terms=terms))
-    columns = asking.bound(terms)
-    if terms.rules != case.terms.rules:  # other rules have deadlines of their own, from now on
-        columns |= asking.timed(terms, tx.now(), case.item.expires_at)
-    item = asking.revise(tx, case.item, revision, actor=caller.actor, kind="item.edited", **columns)
+    times: dict[str, Any] = {}
+    if terms.adds_to(case.terms):
+        terms = replace(terms, since=tx.now())
+        times = asking.timed(terms, tx.now(), case.item.expires_at)
+    item = asking.revise(
+        tx, case.item, revision, actor=caller.actor, kind="item.edited", **asking.bound(terms), **times
+    )
     return Case(item, revision, terms)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from assent.dialects import feedback
 from assent.domain import canonical
-from assent.domain.access import Kind, Principal, Scope
+from assent.domain.access import Principal, Scope
 from assent.domain.canonical import Json
 from assent.domain.items import Execution, Item, ItemStatus, Revision
 from assent.domain.questions import TOO_MANY, Action, Question
@@ -17,7 +17,7 @@ from assent.domain.secrets import masked, secret_paths, spelled, without
 from assent.errors import Forbidden
 from assent.services.carrying import Case, case_of, doubts
 from assent.services.decision_views import decision_view
-from assent.services.rights import require_right
+from assent.services.rights import is_person, require_right
 from assent.store import decisions, deliveries, grants, items
 from assent.store.transaction import Tx
 
@@ -171,7 +171,7 @@ def _delivery(tx: Tx, item: Item) -> View | None:
 def _can(tx: Tx, caller: Principal, case: Case) -> list[str]:
     """What the caller could do now, as far as rights and status say; a policy may still refuse."""
     item, may = case.item, set[str]()
-    decides = caller.kind is Kind.REVIEWER and caller.may(Scope.DECIDE)
+    decides = is_person(caller)
     named = decides and _is_let(tx, caller, case)
     waits = item.status is ItemStatus.PENDING or (item.status.open and item.held)
     if caller.may(Scope.COMMENTS_WRITE):

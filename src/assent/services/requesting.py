@@ -9,7 +9,7 @@ from typing import Any
 
 from assent.dialects import request as dialect
 from assent.domain import canonical
-from assent.domain.access import Kind, Principal, Scope
+from assent.domain.access import Principal
 from assent.domain.canonical import Json
 from assent.domain.items import Item, ItemStatus, Revision
 from assent.domain.questions import Question, Resolution, summary
@@ -17,7 +17,7 @@ from assent.domain.terms import Terms, shown, stricter
 from assent.errors import Conflict, Forbidden, Invalid, InvalidTransition
 from assent.services.carrying import case_of
 from assent.services.deciding import found, withdraw
-from assent.services.rights import require_right
+from assent.services.rights import is_person, require_right
 from assent.store import asking, items, requests, threads
 from assent.store.transaction import Tx
 
@@ -122,7 +122,7 @@ def cancel(tx: Tx, caller: Principal, item_id: str, notes: str | None) -> Item:
 
 
 def _require_own(caller: Principal, item: Item) -> None:
-    if caller.actor != item.requester and not (caller.kind is Kind.REVIEWER and caller.may(Scope.DECIDE)):
+    if caller.actor != item.requester and not is_person(caller):
         raise Forbidden("only who has asked, or who may decide, can do this", missing=[item.requester], item=item.id)
 
 

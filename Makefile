@@ -52,8 +52,12 @@ chromium: .venv/.dev
 	@tools/setup-chromium
 
 .PHONY: test
-test: check chromium javascript ## Run the checks and the whole test suite (ARGS="-k name" narrows it)
+test: check chromium javascript .tools/reference/.stamp ## Run the checks and the whole test suite (ARGS="-k name" narrows it)
 	@$(bin)/python -m pytest -n $(WORKERS) $(ARGS)
+
+.PHONY: quick
+quick: .venv/.dev ## Run the tests for the loop while you work: units, contract on SQLite, REST
+	@$(bin)/python -m pytest -n $(WORKERS) tests/unit tests/contract tests/api -k "not postgres" $(ARGS)
 
 .PHONY: check
 check: .venv/.dev ## Lint, types, direction of imports

@@ -16,7 +16,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from statistics import median
 
-from assent.domain.ids import new_id
+from assent.kernel.ids import new_id
 from bench.items import MANY, Caller, fill, gated, on_disk, reviewer
 from bench.rows import Row, at_most, ratio_at_most
 from bench.served import serving

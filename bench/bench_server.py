@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from assent.domain.access import DEFAULT_TENANT
-from assent.domain.ids import new_id
-from assent.domain.threads import ThreadStatus
-from assent.store import migrations, threads
-from assent.store.sqlite import SqliteStore
-from assent.store.transaction import Tx
+from assent.identity.model.access import DEFAULT_TENANT
+from assent.kernel.ids import new_id
+from assent.kernel.store import migrations
+from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.transaction import Tx
+from assent.threads.model.threads import ThreadStatus
+from assent.threads.rows import threads
 from bench.clients import Client, Load
 from bench.floor import Floor, floor
 from bench.reference import reference

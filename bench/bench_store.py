@@ -13,11 +13,11 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from assent.domain.ids import new_id
-from assent.store import migrations
-from assent.store.sqlite import SqliteStore
-from assent.store.tables import users
-from assent.store.transaction import Tx
+from assent.kernel.ids import new_id
+from assent.kernel.store import migrations
+from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.tables import users
+from assent.kernel.store.transaction import Tx
 from bench.rows import Row, ratio_at_least, reported
 
 WRITERS = 64

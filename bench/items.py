@@ -15,13 +15,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from assent.app import open_services
-from assent.domain.access import DEFAULT_TENANT, Kind, Role, operator
-from assent.domain.ids import new_id
+from assent.identity.model.access import DEFAULT_TENANT, Kind, Role, operator
+from assent.kernel.ids import new_id
+from assent.kernel.store import migrations
+from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.tables import item_revisions, items
+from assent.kernel.store.transaction import Tx
+from assent.review import thread_items
 from assent.settings import Settings
-from assent.store import asking, migrations
-from assent.store.sqlite import SqliteStore
-from assent.store.tables import item_revisions, items
-from assent.store.transaction import Tx
 
 GRAPHS = Path(__file__).parents[1] / "tests" / "graphs_gated" / "langgraph.json"
 MANY, BATCH = 1_000_000, 50_000
@@ -55,7 +56,9 @@ def _ask(tx: Tx) -> None:
         "description": "Tool execution requires approval",
     }
     pending = [{"id": new_id().replace("-", ""), "value": value}]
-    asking.follow(tx, asking.Waiting(new_id(), pending, graph_id="gated", assistant_id=new_id(), gated=True))
+    thread_items.follow(
+        tx, thread_items.Waiting(new_id(), pending, graph_id="gated", assistant_id=new_id(), gated=True)
+    )
 
 
 def _copy(connection: sqlite3.Connection, first: int, last: int) -> None:

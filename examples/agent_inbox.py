@@ -1,4 +1,4 @@
-"""The example in Agent Inbox's documentation: a node asks about the last tool call, to be answered or ignored.
+"""The example of Agent Inbox's documentation: a node submits the last tool call, which can be answered or ignored.
 
 Serve it with `assent dev --config examples/langgraph.json`, or run it on any checkpointer.
 """
@@ -22,8 +22,8 @@ def my_graph_function(state: MessagesState) -> dict[str, Any]:
         "description": email_markdown(tool_call["args"]),
     }
     response = interrupt(request)[0]
-    said = response["args"] if response["type"] == "response" else "The person has ignored this email."
-    return {"messages": [ToolMessage(said, tool_call_id=tool_call["id"])]}
+    answer = response["args"] if response["type"] == "response" else "The person has ignored this email."
+    return {"messages": [ToolMessage(answer, tool_call_id=tool_call["id"])]}
 
 
 def last_tool_call(state: MessagesState) -> Any:

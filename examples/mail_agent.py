@@ -1,7 +1,7 @@
-"""An agent that reads freely, and sends nothing before a person has seen it.
+"""An agent that looks up addresses freely, and sends an email only after a person approved it.
 
-As a library, without any server: `python -m examples.mail_agent "Write to Ann that I am late"` asks in the terminal.
-It needs a key for the model and its package (`OPENAI_API_KEY` and langchain-openai, or another: `MODEL=anthropic:…`).
+Library mode, without a server: `python -m examples.mail_agent "Write to Ann that I am late"` asks in the terminal.
+It needs a model's package and key (`OPENAI_API_KEY` and langchain-openai, or another: `MODEL=anthropic:…`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from assent import ApprovalMiddleware, LocalInbox, current_grant
 
 outbox: list[dict[str, str]] = []
-"""Stands for a mail server that knows a second delivery of the same message by its key."""
+"""Simulates a mail server that detects a repeated message by its idempotency key."""
 
 
 def find_address(name: str) -> str:
@@ -27,13 +27,13 @@ def find_address(name: str) -> str:
 def send_email(to: str, subject: str, body: str) -> str:
     """Sends an email."""
     grant = current_grant()
-    assert grant is not None, "the gate lets nothing through without one"
+    assert grant is not None, "a gated tool runs only with a grant"
     outbox.append({"to": to, "subject": subject, "body": body, "key": grant.id})
     return f"Sent to {to}."
 
 
 def make_agent(model: Any, inbox: LocalInbox) -> Any:
-    """`find_address` runs freely; `send_email`, and any tool added later, waits for a person."""
+    """`find_address` runs freely; `send_email`, and any tool added later, needs approval."""
     gate = ApprovalMiddleware({"find_address": False}, inbox=inbox, idempotent=["send_email"])
     return create_agent(model, [find_address, send_email], middleware=[gate], checkpointer=InMemorySaver())
 

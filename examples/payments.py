@@ -1,6 +1,6 @@
-"""A graph of one's own, with a plain gated tool: whatever the graph does, nobody is paid without a person's consent.
+"""A custom graph with a gated tool: every payment needs a person's approval, on every path through the graph.
 
-Serve it with `assent dev --config examples/langgraph.json`; the approval then waits in the inbox.
+Serve it with `assent dev --config examples/langgraph.json`; the approval request appears in the inbox.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from langgraph.prebuilt import ToolNode
 from assent import current_grant, gated
 
 payments: dict[str, tuple[str, int]] = {}
-"""Stands for a bank that carries out each order once, whatever number of times it hears of it."""
+"""Simulates a bank that executes repeated orders with the same idempotency key once."""
 
 
 @gated(idempotent=True)
@@ -20,7 +20,7 @@ payments: dict[str, tuple[str, int]] = {}
 def pay(account: str, cents: int) -> str:
     """Pays an amount to an account."""
     grant = current_grant()
-    assert grant is not None, "the gate lets nothing through without one"
+    assert grant is not None, "a gated tool runs only with a grant"
     payments[grant.id] = (account, cents)
     return f"Paid {cents / 100:.2f} to {account}."
 

@@ -10,10 +10,12 @@ fail.
 `python -m tests.browser` prints the path, or fails where there is none.
 """
 
+import asyncio
 import os
 import shutil
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -49,13 +51,17 @@ async def browser(chromium: str) -> AsyncIterator[Browser]:
 
 @pytest.fixture
 async def page(browser: Browser) -> AsyncIterator[Page]:
-    async with await browser.new_context() as context:
-        context.set_default_timeout(20_000)
+    context = await browser.new_context()
+    try:
+        context.set_default_timeout(60_000)
         page = await context.new_page()
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         yield page
         assert not errors, f"uncaught errors in the page: {errors}"
+    finally:
+        with suppress(TimeoutError):  # a page that hangs must not hold up the tests after it
+            await asyncio.wait_for(context.close(), 30)
 
 
 def find_chromium() -> str | None:
@@ -72,6 +78,6 @@ def _playwrights_own() -> str | None:
 
 
 if __name__ == "__main__":
-    found = find_chromium()
-    print(found or "no Chromium")
-    sys.exit(not found)
+    chromium_path = find_chromium()
+    print(chromium_path or "no Chromium")
+    sys.exit(not chromium_path)

@@ -3,7 +3,9 @@
 An `async def test_…` runs by itself on asyncio (anyio's plugin in auto mode); async fixtures likewise.
 """
 
+import faulthandler
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -11,10 +13,14 @@ from hypothesis import settings
 # Read once, when langgraph is first imported: it has to stand before any test module is.
 os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
 
+_HANGS = 240.0
+_STDERR = pytest.StashKey[int]()
+
 pytest_plugins = (
     "pytester",
     "tests.missing",  # before those that import it
     "tests.browser",
+    "tests.endpoints",
     "tests.postgres",
     "tests.promises",
     "tests.scoreboard",
@@ -22,9 +28,22 @@ pytest_plugins = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_STDERR] = os.dup(2)  # before tests have theirs captured
     settings.register_profile("quick", deadline=None, derandomize=True, max_examples=50)
     settings.register_profile("scoreboard", deadline=None, max_examples=1000, print_blob=True)
     settings.load_profile("scoreboard" if config.getoption("scoreboard") else "quick")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """A test that ran into its time-out has none left for its teardown. A worker that hangs there ends, and says
+    where it hung, instead of holding up the whole run."""
+    if not item.config.getoption("scoreboard"):
+        faulthandler.dump_traceback_later(_HANGS, exit=True, file=item.config.stash[_STDERR])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.hookimpl(optionalhook=True)

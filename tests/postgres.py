@@ -97,9 +97,16 @@ def postgres_url(postgres: Cluster) -> Iterator[str]:
 
 @pytest.fixture
 def durable_postgres(request: pytest.FixtureRequest) -> Iterator[PostgresServer]:
-    directory = Path(tempfile.mkdtemp(prefix=f"{request.config.stash[SESSION].name}-"))
+    with own_server(request.config, {}) as server:
+        yield server
+
+
+@contextmanager
+def own_server(config: pytest.Config, settings: dict[str, str]) -> Iterator[PostgresServer]:
+    """A server with these settings that nobody else uses."""
+    directory = Path(tempfile.mkdtemp(prefix=f"{config.stash[SESSION].name}-"))
     directory.chmod(0o755)
-    server = PostgresServer(_programs(directory), directory, settings={})
+    server = PostgresServer(_programs(directory), directory, settings)
     try:
         server.initialise()
         server.start()

@@ -1,4 +1,4 @@
-"""Whoever gets our calls: a real HTTP server on loopback that remembers what came and answers as it is told."""
+"""A real HTTP server on loopback that records the calls it gets and answers as configured."""
 
 import asyncio
 import base64
@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 
 GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
-_PATIENCE = 30.0
+_PATIENCE = 90.0
 
 
 @dataclass
@@ -54,6 +54,10 @@ class ServerProcess:
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
+        return self._gone()
+
+    def wait(self) -> int:
+        """Its exit code, once it has ended by itself."""
         return self._gone()
 
     def _gone(self) -> int:
@@ -109,8 +113,8 @@ def dev_server(database: str, *, config: Path = GRAPHS, **environment: str) -> S
 
 @contextmanager
 def running(server: ServerProcess) -> Iterator[ServerProcess]:
-    server.start()
     try:
+        server.start()
         yield server
     finally:
         if server.process.poll() is None:

@@ -13,28 +13,28 @@ from pathlib import Path
 from typing import Any
 
 from assent.app import Engine, open_engine, open_services
-from assent.domain.access import DEFAULT_TENANT, operator
-from assent.domain.ids import new_id
-from assent.domain.runs import Run, RunStatus
-from assent.engine.loader import LoadedGraphs, load_graphs
-from assent.engine.manifest import read_manifest
-from assent.ports import Store
-from assent.services.starting import RunRequest
+from assent.identity.model.access import DEFAULT_TENANT, operator
+from assent.kernel.ids import new_id
+from assent.kernel.store.ports import Store
+from assent.runs.project.loader import LoadedGraphs, load_graphs
+from assent.runs.project.manifest import read_manifest
 from assent.settings import Settings
-from assent.store import runs, threads
+from assent.threads.model.runs import Run, RunStatus
+from assent.threads.rows import runs, threads
+from assent.threads.run_requests import RunRequest
 from tests.servers import ServerProcess
 
 GRAPHS = Path(__file__).parent / "graphs" / "workers.json"
 CALLER = operator()
-PATIENCE = 30.0
+PATIENCE = 60.0
 UNFENCED = """
 import sys
-from assent.store import checkpoints, runs
+from assent.threads.rows import checkpoints, runs
 checkpoints._FENCE = "coalesce(?::text, ?::text, ?::text) IS NOT NULL"
 runs._END = runs._THIS.where(runs.bindparam("was") >= 0).values(
     status=runs.bindparam("new_status"), error=runs.bindparam("new_error"),
     ended_at=runs.bindparam("now"), updated_at=runs.bindparam("now"))
-from assent.cli.main import main
+from assent.surfaces.cli.main import main
 sys.argv[0] = "assent"
 main()
 """
@@ -50,18 +50,16 @@ class WorkerProcess(ServerProcess):
     def signal(self, number: int) -> None:
         os.kill(self.process.pid, number)
 
-    def wait(self) -> int:
-        """Its exit code, once it has ended by itself."""
-        return self._gone()
 
-
-def new_worker(database: str, *, fenced: bool = True) -> WorkerProcess:
-    module = ["-m", "assent"] if fenced else ["-c", UNFENCED]
-    command = [sys.executable, *module, "worker", "--config", str(GRAPHS), "--database", database]
+def new_worker(
+    database: str, *, fenced: bool = True, graphs: Path = GRAPHS, script: str = UNFENCED, **environment: str
+) -> WorkerProcess:
+    """`script` is what a worker without the defence is started by."""
+    module = ["-m", "assent"] if fenced else ["-c", script]
+    command = [sys.executable, *module, "worker", "--config", str(graphs), "--database", database]
     secret = "a secret of the tests' own, long enough"
-    return WorkerProcess(
-        command, {"ASSENT_SECRET_KEY": secret, "ASSENT_RUN_PATIENCE": "2s", "ASSENT_RUN_CONCURRENCY": "64"}
-    )
+    limits = {"ASSENT_RUN_PATIENCE": "2s", "ASSENT_RUN_CONCURRENCY": "64"}
+    return WorkerProcess(command, {"ASSENT_SECRET_KEY": secret, **limits, **environment})
 
 
 @dataclass
@@ -91,25 +89,25 @@ class Crew:
         return await self.start("slow", thread_id, input={"text": "t", "gate": str(gate)}, **asked), gate
 
     async def run(self, run: Run) -> Run:
-        found = await self.store.read(DEFAULT_TENANT, runs.get, run.id)
-        assert found is not None
-        return found
+        run_row = await self.store.read(DEFAULT_TENANT, runs.get, run.id)
+        assert run_row is not None
+        return run_row
 
     async def values(self, run: Run) -> Any:
-        found = await self.store.read(DEFAULT_TENANT, threads.get, run.thread_id)
-        assert found is not None
-        return found.values
+        thread_row = await self.store.read(DEFAULT_TENANT, threads.get, run.thread_id)
+        assert thread_row is not None
+        return thread_row.values
 
     async def ended(self, run: Run, *, patience: float = PATIENCE) -> Run:
-        def over(found: Run) -> bool:
-            return not found.status.active
+        def over(run_row: Run) -> bool:
+            return not run_row.status.active
 
         await until(lambda: self._is(run, over), f"{run.id} goes on", patience=patience)
         return await self.run(run)
 
     async def attempted(self, run: Run, number: int, *, patience: float = PATIENCE) -> Run:
-        def begun(found: Run) -> bool:
-            return found.attempt >= number and found.status is not RunStatus.PENDING
+        def begun(run_row: Run) -> bool:
+            return run_row.attempt >= number and run_row.status is not RunStatus.PENDING
 
         await until(lambda: self._is(run, begun), f"{run.id} was not taken up", patience=patience)
         return await self.run(run)

@@ -1,6 +1,6 @@
-"""Assent runs LangGraph agents, stops them where a person must agree, and gives people one place to decide.
+"""Assent runs LangGraph agents, stops them where a person must approve, and gives people one place to decide.
 
-What agent authors use can be imported from here. It is loaded at the first use, so that `import assent` stays cheap.
+The API for agent authors is imported from here. It is loaded at first use, so that `import assent` stays fast.
 """
 
 from __future__ import annotations
@@ -9,11 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assent.dialects.human_interrupt import ActionRequest, HumanInterrupt, HumanInterruptConfig, HumanResponse
     from assent.gate.decorator import gated
     from assent.gate.inbox import LocalInbox
     from assent.gate.keeper import current_grant
     from assent.gate.middleware import ApprovalMiddleware
+    from assent.review.dialects.human_interrupt import (
+        ActionRequest,
+        HumanInterrupt,
+        HumanInterruptConfig,
+        HumanResponse,
+    )
 
 __all__ = [
     "ActionRequest",
@@ -27,7 +32,7 @@ __all__ = [
 ]
 
 _INTERRUPTS = ("ActionRequest", "HumanInterrupt", "HumanInterruptConfig", "HumanResponse")
-_HOMES = dict.fromkeys(_INTERRUPTS, "assent.dialects.human_interrupt") | {
+_HOMES = dict.fromkeys(_INTERRUPTS, "assent.review.dialects.human_interrupt") | {
     "ApprovalMiddleware": "assent.gate.middleware",
     "LocalInbox": "assent.gate.inbox",
     "current_grant": "assent.gate.keeper",

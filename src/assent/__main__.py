@@ -1,6 +1,6 @@
 """`python -m assent` is `assent`."""
 
-from assent.cli.main import main
+from assent.surfaces.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -1,4 +1,4 @@
-"""The composition root: Settings → store → services → engine. The only module that knows concrete classes."""
+"""The composition root: Settings → store → services → engine. The only module that uses concrete classes."""
 
 from __future__ import annotations
 
@@ -12,48 +12,59 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import make_url
 
-from assent import secret_key
-from assent.bus.memory import MemoryBus
-from assent.domain.access import DEFAULT_TENANT
-from assent.domain.deliveries import RESUME, WEBHOOK
-from assent.domain.policies import ADVISE_ALL, ASK_ALL, Policy
-from assent.engine.loader import LoadedGraphs, load_app, load_auth, load_graphs, load_webhook_rules
-from assent.engine.manifest import read_manifest
-from assent.engine.project import Project
-from assent.engine.queues.embedded import EmbeddedQueue
-from assent.engine.runner import Runner
-from assent.notify.sender import Carry, Sender
-from assent.notify.targets import Targets
-from assent.ports import Bus, Queue, Store
-from assent.services.access import Access
-from assent.services.assistants import Assistants
-from assent.services.audit import Audit
-from assent.services.deadlines import Deadlines
-from assent.services.deliveries import Deliveries
-from assent.services.inbox import Inbox
-from assent.services.keys import Keys
-from assent.services.live import Live
-from assent.services.metrics import Metrics, Workers
-from assent.services.news import News
-from assent.services.onboarding import Onboarding
-from assent.services.policies import BUILT_IN, FILE, Policies, read
-from assent.services.resuming import Resumption
-from assent.services.retention import Retention
-from assent.services.runs import Runs
-from assent.services.thread_access import ThreadAccess
-from assent.services.threads import Threads
-from assent.services.users import Users
-from assent.settings import Mode, Settings
-from assent.store import migrations
+from assent import audit_key, secret_key
+from assent.audit.anchors import Anchoring, HeadFile
+from assent.audit.service import Audit
+from assent.identity.access import Access
+from assent.identity.keys import Keys
+from assent.identity.model.access import DEFAULT_TENANT
+from assent.identity.onboarding import Onboarding
+from assent.identity.passkeys import Passkeys
+from assent.identity.users import Users
+from assent.kernel.limits import Limits
+from assent.kernel.quotas.usage import UsageCount
+from assent.kernel.store import capacity, migrations
+from assent.kernel.store.connections import Connections, divide
+from assent.kernel.store.ports import Queue, Store
+from assent.outbox.model import AUDIT_HEAD, RESUME, WEBHOOK
+from assent.outbox.sender import Carry, Sender
+from assent.outbox.targets import Targets
+from assent.retention import Retention
+from assent.review.deadlines import Deadlines
+from assent.review.deliveries import Deliveries
+from assent.review.inbox import Inbox
+from assent.review.live import Live
+from assent.review.model.policies import ADVISE_ALL, ASK_ALL, Policy
+from assent.review.policies import BUILT_IN, FILE, Policies, read
+from assent.review.rows import policies, secrets
+from assent.review.threads.retraction import Retraction
+from assent.runs import cancellation
+from assent.runs.assistants.assistants import Assistants
+from assent.runs.bus.memory import MemoryBus
+from assent.runs.bus.news import News
+from assent.runs.engine.runner import Runner
+from assent.runs.imports import Importing
+from assent.runs.metrics import Metrics, Workers
+from assent.runs.project.failures import Failures
+from assent.runs.project.loader import LoadedGraphs, load_app, load_auth, load_graphs, load_webhook_rules
+from assent.runs.project.manifest import read_manifest
+from assent.runs.project.project import Project
+from assent.runs.queues.embedded import EmbeddedQueue
+from assent.runs.resumption import Resumption
+from assent.runs.runs import Runs
+from assent.runs.threads import Threads
+from assent.settings import Mode, Settings, environment
+from assent.threads.access import ThreadAccess
+from assent.threads.bus import Bus
 
 if TYPE_CHECKING:
-    from assent.notify.outbound import Outbound
-    from assent.services.custom_auth import CustomAuth
+    from assent.identity.custom_auth import CustomAuth
+    from assent.outbox.client import Outbound
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What executes graphs, and the use cases over it."""
+    """The execution of graphs, and the use cases over it."""
 
     project: Project
     queue: Queue
@@ -68,38 +79,60 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Every use case, over one store."""
+    """All use cases, over one store."""
 
     store: Store
     access: Access
     audit: Audit
     keys: Keys
     users: Users
+    passkeys: Passkeys
     deliveries: Deliveries
     policies: Policies
     onboarding: Onboarding
     retention: Retention
+    usage: UsageCount
 
 
 def create_store(settings: Settings) -> Store:
     if _on_sqlite(settings):
-        from assent.store.sqlite import SqliteStore
+        from assent.kernel.store.sqlite import SqliteStore
 
-        return SqliteStore(settings.database)
-    from assent.store.postgres import PostgresStore
+        return SqliteStore(settings.database, limits=_limits(settings))
+    from assent.kernel.store.postgres import PostgresStore
 
-    return PostgresStore(settings.database, connections=settings.database_connections)
+    return PostgresStore(settings.database, connections=_connections(settings).store, limits=_limits(settings))
+
+
+def _connections(settings: Settings) -> Connections:
+    return divide(settings.database_connections, executes=settings.run_in_server)
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        item_bytes=settings.max_item_bytes,
+        document_bytes=settings.max_document_bytes,
+        answer_bytes=settings.max_answer_bytes,
+        threads=settings.quota_threads,
+        pending_items=settings.quota_pending_items,
+        stored_bytes=settings.quota_stored_bytes,
+        active_runs=settings.quota_active_runs,
+    )
 
 
 def create_services(store: Store, settings: Settings) -> Services:
     access = Access(store, session_lifetime=settings.session_lifetime)
-    audit, keys, users = Audit(store), Keys(store, changed=access.forget), Users(store, changed=access.forget)
+    key, heads_file = partial(audit_key.existing, settings), settings.audit_anchor_file
+    audit = Audit(store, key=key, heads_file=heads_file, masked=secrets.covered)
+    keys = Keys(store, lifetime=settings.key_lifetime, changed=access.forget)
+    users = Users(store, Retraction(cancellation.interrupt), changed=access.forget)
     return Services(
         store=store,
         access=access,
         audit=audit,
         keys=keys,
         users=users,
+        passkeys=Passkeys(store),
         deliveries=Deliveries(store, secret=partial(secret_key.load, settings)),
         policies=Policies(store),
         onboarding=Onboarding(access, users, keys),
@@ -111,6 +144,7 @@ def create_services(store: Store, settings: Settings) -> Services:
             frames=settings.retention_frames,
             items=settings.retention_items,
         ),
+        usage=UsageCount(store),
     )
 
 
@@ -127,42 +161,57 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
 
 
 def load_project(settings: Settings) -> LoadedGraphs:
-    """Imports the author's graphs and auth file. Called before the event loop starts: they may do as they please.
+    """Imports the author's graphs and auth file. Called before the event loop starts, since imports may block.
 
-    Without its auth file a server does not start."""
+    A server does not start without its auth file."""
     if not settings.config.exists():
         return LoadedGraphs({}, {})
     manifest = read_manifest(settings.config)
     graphs = load_graphs(manifest, checkpoint_types=settings.checkpoint_types)
     return replace(
         graphs,
-        webhooks=load_webhook_rules(manifest),
+        webhooks=load_webhook_rules(manifest, environment()),
         auth=load_auth(manifest),
         app=load_app(manifest),
         prefix=manifest.http.mount_prefix,
+        open_app=not manifest.http.custom_route_auth,
     )
 
 
 @asynccontextmanager
 async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) -> AsyncIterator[Engine]:
-    """Executes runs for as long as the block runs; what is left then is handed back for the next start."""
-    from assent.notify.outbound import Outbound  # slow to import, like what it stands on
+    """Executes runs for as long as the block runs; unfinished runs are handed back for the next start."""
+    from assent.outbox.client import Outbound  # slow to import
 
-    project, custom_auth = Project(loaded, store), _custom_auth(loaded)
-    assistants = Assistants(store, project.graphs, custom_auth)
+    project, custom_auth = Project(loaded, store, Failures(settings.shows_errors)), _custom_auth(loaded)
+    store.marks = project.marks
+    assistants = Assistants(
+        store, project.graphs, custom_auth, guarded=settings.mode is Mode.SERVE, failed=project.failed
+    )
     bus, queue = _dispatch(store, project, settings)
     outbound = Outbound(Targets(settings.may_call, loaded.webhooks))
     news = News(store, bus)
-    threads = Threads(store, project, on_state=news.edited, on_removal=news.removed, authorizer=custom_auth)
+    threads = Threads(
+        store,
+        project,
+        on_state=news.edited,
+        on_removal=news.removed,
+        authorizer=custom_auth,
+        visibility=settings.new_thread_visibility,
+    )
     sender = _sender(store, outbound, Resumption(store, threads.states.end), settings)
     inbox = Inbox(store, targets=outbound.targets, access=ThreadAccess(custom_auth))
     live, deadlines = Live(store, inbox), Deadlines(store)
+    anchoring = _anchoring(store, settings)
+    if not _on_sqlite(settings):
+        await capacity.warn_of_lack(store, settings.database_connections)
     await bus.open()
     await queue.open()
     try:
         await Policies(store).provide(DEFAULT_TENANT, *policy_of(settings))
         await sender.open()
         await deadlines.open()
+        await anchoring.open()
         live.open()
         runs = Runs(
             store,
@@ -173,12 +222,14 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
             authorizer=custom_auth,
             read_outcome=threads.states.outcome,
             is_gated=project.is_gated,
+            visibility=settings.new_thread_visibility,
         )
         executes = _on_sqlite(settings) or settings.run_in_server
         metrics = Metrics(store, (lambda: Workers(settings.run_concurrency, queue.active)) if executes else None)
         yield Engine(project, queue, assistants, runs, threads, metrics, inbox, live, custom_auth)
     finally:
         await live.close()
+        await anchoring.close()
         await deadlines.close()
         await queue.close()
         await bus.close()
@@ -186,49 +237,91 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
         await outbound.close()
 
 
+@asynccontextmanager
+async def open_importing(
+    settings: Settings, loaded: LoadedGraphs, *, dry_run: bool = False
+) -> AsyncIterator[Importing]:
+    """Imports into the database, also while servers run on it. Without a policy in the database, the default of
+    `assent serve` applies: imported questions need decisions as there. A dry run changes nothing, and creates no
+    database."""
+    if dry_run and not await asyncio.to_thread(_has_database, settings):
+        settings = settings.model_copy(update={"database": "sqlite://"})
+    async with open_services(settings) as services:
+        served = settings.model_copy(update={"mode": Mode.SERVE})
+        project = Project(loaded, services.store)
+        services.store.marks = project.marks
+        if not dry_run and not (await services.store.read(DEFAULT_TENANT, policies.in_force)).number:
+            await services.policies.provide(DEFAULT_TENANT, *policy_of(served))
+        yield Importing(services.store, project, served.new_thread_visibility)
+
+
+def _has_database(settings: Settings) -> bool:
+    file = settings.database_file
+    return (file is None or file.exists()) and migrations.current(settings.database) is not None
+
+
 def _custom_auth(loaded: LoadedGraphs) -> CustomAuth | None:
     if loaded.auth is None:
         return None
-    from assent.services.custom_auth import CustomAuth
+    from assent.identity.custom_auth import CustomAuth
 
     return CustomAuth(loaded.auth)
 
 
 def _dispatch(store: Store, project: Project, settings: Settings) -> tuple[Bus, Queue]:
-    """How runs get to where they are executed, and their frames to who follows them."""
+    """How runs reach their executor, and frames their followers."""
     limits: dict[str, Any] = {"timeout": settings.run_timeout, "most_attempts": settings.run_attempts}
-    patience, concurrency = settings.run_patience.total_seconds(), settings.run_concurrency
+    options: dict[str, Any] = {
+        "concurrency": settings.run_concurrency,
+        "patience": settings.run_patience.total_seconds(),
+        "holds": project.will_load if settings.mode is Mode.DEV else lambda graph_id: False,
+    }
     if _on_sqlite(settings):
         memory = MemoryBus(store)
         runner = Runner(store, project, memory, **limits)
-        return memory, EmbeddedQueue(
-            store, runner.execute, lock=_lock_file(settings), concurrency=concurrency, patience=patience
-        )
-    from assent.bus.postgres import PostgresBus
-    from assent.engine.queues.procrastinate import ProcrastinateQueue
+        return memory, EmbeddedQueue(store, runner.execute, lock=_lock_file(settings), **options)
+    from assent.runs.bus.postgres import PostgresBus
+    from assent.runs.queues.procrastinate import ProcrastinateQueue
 
-    url = settings.database
-    bus = PostgresBus(store, url)
+    url, shares = settings.database, _connections(settings)
+    bus = PostgresBus(store, url, connections=shares.frames)
     execute = Runner(store, project, bus, **limits).execute if settings.run_in_server else None
     return bus, ProcrastinateQueue(
-        store, execute, url=url, concurrency=concurrency, patience=patience, remind=bus.remind
+        store,
+        execute,
+        url=url,
+        remind=bus.remind,
+        connections=shares.queue,
+        **options,
     )
 
 
 def policy_of(settings: Settings) -> tuple[Policy, str]:
-    """What the operator's file says; without one, a server asks about everything, and one for developing advises."""
+    """The operator's policy file; by default a server asks about everything, and a development server advises."""
     if settings.policy is not None:
         return read(settings.policy.read_text(encoding="utf-8")), FILE
     return (ASK_ALL if settings.mode is Mode.SERVE else ADVISE_ALL), BUILT_IN
 
 
 def _sender(store: Store, outbound: Outbound, resumption: Resumption, settings: Settings) -> Sender:
-    """Opened after the queue, whose lock makes it the only one on a SQLite file."""
-    from assent.notify.webhooks import WebhookCarrier
+    """Opened after the queue, whose lock ensures a single sender on a SQLite file."""
+    from assent.outbox.webhooks import WebhookCarrier
 
     webhooks = WebhookCarrier(outbound, partial(secret_key.load, settings))
     carriers: dict[str, Carry] = {WEBHOOK: webhooks, RESUME: resumption}
+    if settings.audit_anchor_file is not None:
+        carriers[AUDIT_HEAD] = HeadFile(settings.audit_anchor_file)
     return Sender(store, carriers, alone=_on_sqlite(settings))
+
+
+def _anchoring(store: Store, settings: Settings) -> Anchoring:
+    return Anchoring(
+        store,
+        partial(audit_key.load, settings),
+        file=settings.audit_anchor_file,
+        url=settings.audit_anchor_url,
+        every=settings.audit_anchor_every,
+    )
 
 
 def _on_sqlite(settings: Settings) -> bool:

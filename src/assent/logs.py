@@ -1,7 +1,7 @@
-"""Structured logs: one line per fact, as text for people or JSON for machines, each with its request's id.
+"""Structured logs: one line per record, as text for people or JSON for machines, each with its request's id.
 
-Callers choose parts of what is logged (a path, a name), so nothing in a value can end its line or pass for a fact of
-its own: what is not plain is quoted and escaped, and the lines of a traceback are indented.
+Callers choose parts of a log line (a path, a name), so a value must not end its line or fake another field: special
+characters are quoted and escaped, and the lines of a traceback are indented.
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ from typing import Any
 
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {
+    "message",
+    "asctime",
+    "color_message",
+    "taskName",
+    "traceback",
+}
 _BARE = re.compile(r'[^\s"=]+')
 
 
@@ -26,7 +32,7 @@ def configure(level: str, style: str) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level.upper())
-    for noisy in ("uvicorn.access", "httpx", "httpcore", "alembic"):
+    for noisy in ("uvicorn.access", "httpx", "httpcore", "alembic", "watchfiles"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
@@ -34,8 +40,8 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line = {"at": _at(record), "level": record.levelname.lower(), "logger": record.name}
         line |= {"message": record.getMessage(), **_facts(record)}
-        if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
+        if trace := _trace(self, record):
+            line["traceback"] = trace
         return json.dumps(line, default=str)
 
 
@@ -43,10 +49,16 @@ class TextLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         facts = " ".join(f"{name}={_quoted(value)}" for name, value in _facts(record).items())
         line = f"{_at(record)} {record.levelname.lower():7} {_one_line(record.getMessage())} {facts}".rstrip()
-        if not record.exc_info:
-            return line
-        trace = (f"    {_one_line(part)}" for part in self.formatException(record.exc_info).splitlines())
+        trace = (f"    {_one_line(part)}" for part in _trace(self, record).splitlines())
         return "\n".join((line, *trace))
+
+
+def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    """The caller's own traceback text, without secrets, or Python's."""
+    written = getattr(record, "traceback", None)
+    if isinstance(written, str):
+        return written
+    return formatter.formatException(record.exc_info) if record.exc_info else ""
 
 
 def _facts(record: logging.LogRecord) -> dict[str, Any]:
@@ -61,10 +73,10 @@ def _quoted(value: Any) -> str:
 
 
 def _one_line(text: str) -> str:
-    """The text with line ends, control and invisible characters written out."""
+    """The text with line ends, control and invisible characters escaped."""
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def _at(record: logging.LogRecord) -> str:

@@ -1,7 +1,7 @@
 """One frozen `Settings`, and the only code that reads the environment and configuration files.
 
 A value comes from, in rising order: its default, `assent.toml`, the environment (`ASSENT_<NAME>`), the command line.
-`load` remembers which, so that `assent config` can say where each value comes from, and names what is wrong with one.
+`load` records the origin of each value for `assent config`, and reports invalid values.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -23,10 +24,12 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
-from assent.domain.addresses import LOOPBACK, Allowed
-from assent.domain.items import LONGEST_GRACE
-from assent.domain.runs import Strategy
 from assent.errors import ConfigError, Invalid
+from assent.kernel.store.connections import FEWEST
+from assent.outbox.addresses import LOOPBACK, Allowed
+from assent.review.model.items import LONGEST_GRACE
+from assent.threads.model.runs import Strategy
+from assent.threads.model.threads import Visibility
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _LISTS = frozenset({"allowed_hosts", "cors_origins", "trusted_proxies", "outbound_allow", "checkpoint_types"})
@@ -36,14 +39,14 @@ _FILE_VARIABLE = "ASSENT_SETTINGS"
 DEMO_PORT = 8002
 OFFLINE = "offline"
 DEMO_ASSISTANT = "assistant"
-DEMO_PROJECT = Path(__file__).parent / "demo" / "langgraph.json"
+DEMO_PROJECT = Path(__file__).parent / "assistant" / "demo" / "langgraph.json"
 LOOPBACK_ORIGIN = r"https?://(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?"
 
 
 def _duration(value: Any) -> Any:
-    """Accepts `90s`, `15m`, `12h`, `7d`, plain seconds, or what pydantic knows (ISO 8601)."""
-    found = re.fullmatch(r"(\d{1,9})([smhd])", value.strip()) if isinstance(value, str) else None
-    return timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else value
+    """Accepts `90s`, `15m`, `12h`, `7d`, plain seconds, or ISO 8601 (by pydantic)."""
+    match = re.fullmatch(r"(\d{1,9})([smhd])", value.strip()) if isinstance(value, str) else None
+    return timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else value
 
 
 def _database(value: Any) -> str:
@@ -63,11 +66,28 @@ def _hard_to_guess(value: SecretStr) -> SecretStr:
 
 
 def _web_address(value: str) -> str:
-    """Where a server is; a password in it would end up in messages and logs."""
-    found = urlsplit(value)
-    if found.scheme not in ("http", "https") or not found.hostname or found.username or found.query or found.fragment:
+    """The address of a server; a password in it would end up in messages and logs."""
+    url = urlsplit(value)
+    if url.scheme not in ("http", "https") or not url.hostname or url.username or url.query or url.fragment:
         raise ValueError("use http://host:port or https://host")
     return value.rstrip("/")
+
+
+def _receiver(value: str) -> str:
+    url = urlsplit(value)
+    if url.scheme not in ("http", "https") or not url.hostname or url.username:
+        raise ValueError("use https://host/path")
+    return value
+
+
+def _public_address(value: str) -> str:
+    """The address of the pages. Passkeys are bound to its host, so that has to be a domain."""
+    url = urlsplit(_web_address(value))
+    if url.path.strip("/"):
+        raise ValueError("use https://host, without a path")
+    if is_ip_address(url.hostname or ""):
+        raise ValueError("use a domain such as https://assent.example.com, or http://localhost:2024: not an IP address")
+    return f"{url.scheme}://{url.netloc.lower()}"
 
 
 def _targets(value: tuple[str, ...]) -> tuple[str, ...]:
@@ -83,14 +103,14 @@ Grace = Annotated[timedelta, BeforeValidator(_duration), Field(ge=timedelta(), l
 
 
 def parse_duration(text: str) -> timedelta:
-    found = _duration(text)
-    if not isinstance(found, timedelta) or not timedelta() < found <= _LONGEST:
-        raise Invalid(f"{text!r} is not a length of time", hint="such as 90s, 15m, 12h or 7d, at most 36500d")
-    return found
+    duration = _duration(text)
+    if not isinstance(duration, timedelta) or not timedelta() < duration <= _LONGEST:
+        raise Invalid(f"{text!r} is not a duration", hint="such as 90s, 15m, 12h or 7d, at most 36500d")
+    return duration
 
 
 class Mode(StrEnum):
-    """Which command runs: `dev` and `demo` serve loopback callers without a key, `serve` never does."""
+    """The running command: `dev` and `demo` serve loopback callers without a key, `serve` never does."""
 
     DEV = "dev"
     DEMO = "demo"
@@ -98,7 +118,7 @@ class Mode(StrEnum):
 
 
 class Settings(BaseModel):
-    """Every setting there is. Documented one by one in docs/settings.md, which a test compares with this class."""
+    """All settings. Documented in docs/settings.md, which a test compares with this class."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -109,25 +129,55 @@ class Settings(BaseModel):
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 2024
     database: Annotated[str, BeforeValidator(_database)] = "sqlite:///.assent/assent.db"
-    database_connections: Annotated[int, Field(ge=1, le=500)] = 10
+    database_connections: Annotated[int, Field(ge=FEWEST, le=500)] = 20
     allowed_hosts: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
-    max_body_bytes: Annotated[int, Field(ge=1024)] = 20 * 1024 * 1024
+    max_body_bytes: Annotated[int, Field(ge=1024)] = 8 * 1024 * 1024
+    max_body_values: Annotated[int, Field(ge=100)] = 200_000
+    max_buffered_bytes: Annotated[int, Field(ge=1024)] = 256 * 1024 * 1024
+    max_buffered_bytes_per_caller: Annotated[int, Field(ge=1024)] = 64 * 1024 * 1024
+    max_item_bytes: Annotated[int, Field(ge=1024)] = 256 * 1024
+    max_document_bytes: Annotated[int, Field(ge=1024)] = 256 * 1024
+    max_answer_bytes: Annotated[int, Field(ge=1024)] = 8 * 1024 * 1024
     max_open_requests: Annotated[int, Field(ge=10)] = 10_000
+    max_open_requests_per_caller: Annotated[int, Field(ge=1)] = 2_000
+    max_executing_per_caller: Annotated[int, Field(ge=1)] = 8
+    max_waiting_per_caller: Annotated[int, Field(ge=0)] = 1_000
+    max_open_anonymous: Annotated[int, Field(ge=4)] = 256
+    max_incomplete_connections: Annotated[int, Field(ge=4)] = 512
+    header_timeout: Duration = timedelta(seconds=10)
+    body_timeout: Duration = timedelta(seconds=30)
+    write_timeout: Duration = timedelta(seconds=30)
+    rate_limit: Annotated[float, Field(ge=0)] = 500
+    rate_limit_anonymous: Annotated[float, Field(ge=0)] = 100
+    rate_limit_sign_in: Annotated[float, Field(ge=0)] = 30
+    quota_open_requests: Annotated[int, Field(ge=1)] = 8_000
+    quota_threads: Annotated[int, Field(ge=1)] = 1_000_000
+    quota_pending_items: Annotated[int, Field(ge=1)] = 10_000
+    quota_stored_bytes: Annotated[int, Field(ge=1)] = 50 * 1024**3
+    quota_active_runs: Annotated[int, Field(ge=1)] = 10_000
     session_lifetime: Duration = timedelta(days=7)
+    key_lifetime: Duration = timedelta(days=90)
     undo_window: Grace = timedelta(seconds=5)
+    audit_key: Path | None = None
+    audit_anchor_file: Path | None = None
+    audit_anchor_url: Annotated[str, AfterValidator(_receiver)] | None = None
+    audit_anchor_every: Duration = timedelta(minutes=5)
     secret_key: Annotated[SecretStr, AfterValidator(_hard_to_guess)] | None = None
+    public_url: Annotated[str, AfterValidator(_public_address)] | None = None
     url: Annotated[str, AfterValidator(_web_address)] = "http://127.0.0.1:2024"
     api_key: SecretStr | None = None
     outbound_allow: Annotated[tuple[str, ...], AfterValidator(_targets)] = ()
     default_multitask_strategy: Strategy = Strategy.REJECT
+    thread_visibility: Visibility | None = None
     run_timeout: Duration = timedelta(days=1)
     run_concurrency: Annotated[int, Field(ge=1, le=10_000)] = 32
     run_in_server: bool = True
     run_patience: Duration = timedelta(seconds=10)
-    run_attempts: Annotated[int, Field(ge=1)] = 100
+    run_attempts: Annotated[int, Field(ge=1, le=100)] = 5
     checkpoint_types: tuple[str, ...] = ()
+    show_errors: bool | None = None
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"
     retention_event_payloads: Duration | None = None
@@ -137,17 +187,32 @@ class Settings(BaseModel):
 
     @property
     def database_shown(self) -> str:
-        """The database's address without its secrets, wherever they stand in it."""
+        """The database's URL without its secrets."""
         url = make_url(self.database)
         query = {name: "***" if "password" in name.lower() else value for name, value in url.query.items()}
         return url.set(query=query).render_as_string(hide_password=True)
 
     @property
     def database_file(self) -> Path | None:
-        """The file of a SQLite database; None where there is none to look for."""
+        """The file of a SQLite database; None for other databases and in memory."""
         url = make_url(self.database)
         named = url.database if url.get_backend_name() == "sqlite" else None
         return Path(named) if named and named != ":memory:" else None
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the database is in memory only."""
+        return make_url(self.database).get_backend_name() == "sqlite" and self.database_file is None
+
+    @property
+    def new_thread_visibility(self) -> Visibility:
+        """The default visibility of threads. Programs on a developer's own machine share theirs."""
+        return self.thread_visibility or (Visibility.PRIVATE if self.mode is Mode.SERVE else Visibility.SHARED)
+
+    @property
+    def shows_errors(self) -> bool:
+        """Whether callers see the texts of exceptions that agents raise."""
+        return self.mode is not Mode.SERVE if self.show_errors is None else self.show_errors
 
     @property
     def on_loopback(self) -> bool:
@@ -155,15 +220,15 @@ class Settings(BaseModel):
 
     @property
     def may_call(self) -> Allowed:
-        """Whom this server may call besides public addresses. One that only this machine can reach may call it back:
-        the receiver under development runs here too, and whoever asks for it could call it without us."""
+        """The targets besides public addresses. A server on loopback may call loopback: the receiver under development
+        runs here too, and the server's callers could call it directly."""
         local = LOOPBACK if self.mode is not Mode.SERVE and self.on_loopback else ()
         return Allowed.named((*self.outbound_allow, *local))
 
 
 def _mcp_address(value: str) -> str:
-    found = urlsplit(value)
-    if found.scheme not in ("http", "https") or not found.hostname:
+    url = urlsplit(value)
+    if url.scheme not in ("http", "https") or not url.hostname:
         raise ValueError("use http://host:port/mcp or https://host/mcp")
     return value
 
@@ -185,7 +250,7 @@ def _listed(value: Any) -> Any:
 
 
 class AssistantSettings(BaseModel):
-    """What the reference assistant works with. Its variables have names of their own; see docs/assistant.md."""
+    """The settings of the reference assistant. Its variables have their own names; see docs/assistant.md."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -228,17 +293,34 @@ _ASSISTANT_VARIABLES: Mapping[str, tuple[str, ...]] = {
 
 
 def read_assistant_settings(environment: Mapping[str, str] | None = None) -> AssistantSettings:
-    """An empty variable counts as one that is not set: that is how `.env` files leave things out."""
+    """An empty variable counts as not set, as in `.env` files."""
     environment = os.environ if environment is None else environment
-    found: dict[str, tuple[Any, str]] = {}
+    values: dict[str, tuple[Any, str]] = {}
     for name, variables in _ASSISTANT_VARIABLES.items():
-        variable = next((one for one in variables if environment.get(one, "").strip()), None)
+        variable = next((each for each in variables if environment.get(each, "").strip()), None)
         if variable is not None:
-            found[name] = (environment[variable].strip(), variable)
+            values[name] = (environment[variable].strip(), variable)
     try:
-        return AssistantSettings(**{name: value for name, (value, _) in found.items()})
+        return AssistantSettings(**{name: value for name, (value, _) in values.items()})
     except ValidationError as error:
-        raise ConfigError("; ".join(_complaints(error, found)), hint="see docs/assistant.md") from None
+        raise ConfigError("; ".join(_complaints(error, values)), hint="see docs/assistant.md") from None
+
+
+def environment() -> Mapping[str, str]:
+    """The environment of this process, as it is when it is looked at: a project adds the variables of its own."""
+    return os.environ
+
+
+def is_telemetry_set() -> bool:
+    return any(name.startswith("OTEL_") for name in os.environ)
+
+
+def is_ip_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def is_loopback(host: str) -> bool:
@@ -247,7 +329,7 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Settings in force, and where each one comes from: `default`, a file, an environment variable or an option."""
+    """The current settings, and the origin of each: `default`, a file, an environment variable or an option."""
 
     settings: Settings
     origins: Mapping[str, str]
@@ -257,7 +339,7 @@ class Loaded:
 def load(
     options: Mapping[str, Any], environment: Mapping[str, str] | None = None, *, folder: Path | None = None
 ) -> Loaded:
-    """Reads the layers, lowest first. `options` are what the command line gave; None stands for not given."""
+    """Reads the layers, lowest first. `options` come from the command line; None means not given."""
     environment = os.environ if environment is None else environment
     folder = folder or Path.cwd()
     layers = [
@@ -265,12 +347,12 @@ def load(
         _from_environment(environment),
         {name: (value, "command line") for name, value in options.items() if value is not None},
     ]
-    found: dict[str, tuple[Any, str]] = {}
+    values: dict[str, tuple[Any, str]] = {}
     for layer in layers:
-        found.update(layer)
-    settings = _validated(found)
-    origins = {name: found[name][1] if name in found else "default" for name in Settings.model_fields}
-    return Loaded(_with_derived_defaults(settings, found), origins, _strangers(environment))
+        values.update(layer)
+    settings = _validated(values)
+    origins = {name: values[name][1] if name in values else "default" for name in Settings.model_fields}
+    return Loaded(_with_derived_defaults(settings, values), origins, _warnings_about_unknown(environment))
 
 
 def _from_file(environment: Mapping[str, str], folder: Path) -> dict[str, tuple[Any, str]]:
@@ -290,21 +372,21 @@ def _from_file(environment: Mapping[str, str], folder: Path) -> dict[str, tuple[
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, tuple[Any, str]]:
-    found: dict[str, tuple[Any, str]] = {}
+    values: dict[str, tuple[Any, str]] = {}
     for variable, value in environment.items():
         name = variable.removeprefix("ASSENT_").lower()
         if variable.startswith("ASSENT_") and name in Settings.model_fields:
-            found[name] = (_split(value) if name in _LISTS else value, variable)
-    return found
+            values[name] = (_split(value) if name in _LISTS else value, variable)
+    return values
 
 
-def _strangers(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Says which `ASSENT_` variables are no settings. One that is nearly the name of a setting stops the start."""
-    strangers = sorted(name for name in environment if name.startswith("ASSENT_") and not _is_known(name))
-    for variable in strangers:
+def _warnings_about_unknown(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The warnings about `ASSENT_` variables that are not settings. One that is nearly the name of a setting raises."""
+    unknown = sorted(name for name in environment if name.startswith("ASSENT_") and not _is_known(name))
+    for variable in unknown:
         if near := _nearest(variable.removeprefix("ASSENT_").lower()):
             raise ConfigError(f"{variable} is not a setting", hint=f"did you mean ASSENT_{near.upper()}?")
-    return tuple(f"{variable} is not a setting and has no effect" for variable in strangers)
+    return tuple(f"{variable} is not a setting and has no effect" for variable in unknown)
 
 
 def _is_known(variable: str) -> bool:
@@ -319,23 +401,23 @@ def _split(value: str) -> list[str]:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
-def _validated(found: Mapping[str, tuple[Any, str]]) -> Settings:
+def _validated(values: Mapping[str, tuple[Any, str]]) -> Settings:
     try:
-        return Settings(**{name: value for name, (value, _) in found.items()})
+        return Settings(**{name: value for name, (value, _) in values.items()})
     except ValidationError as error:
-        raise ConfigError("; ".join(_complaints(error, found)), hint="see docs/settings.md") from None
+        raise ConfigError("; ".join(_complaints(error, values)), hint="see docs/settings.md") from None
 
 
-def _complaints(error: ValidationError, found: Mapping[str, tuple[Any, str]]) -> list[str]:
-    """One clause per wrong value: its name, where it came from, what is wrong. Never the value: it may be a secret."""
-    said = []
+def _complaints(error: ValidationError, values: Mapping[str, tuple[Any, str]]) -> list[str]:
+    """One clause per invalid value: its name, its origin, the problem. Never the value: it may be a secret."""
+    complaints = []
     for problem in error.errors(include_url=False, include_input=False):
         name = str(problem["loc"][0])
-        origin = found[name][1] if name in found else "default"
+        origin = values[name][1] if name in values else "default"
         unknown = problem["type"] == "extra_forbidden"
-        what = _unknown(name) if unknown else problem["msg"].removeprefix("Value error, ")
-        said.append(f"{name} (from {origin}): {what}")
-    return said
+        flaw = _unknown(name) if unknown else problem["msg"].removeprefix("Value error, ")
+        complaints.append(f"{name} (from {origin}): {flaw}")
+    return complaints
 
 
 def _unknown(name: str) -> str:
@@ -343,11 +425,11 @@ def _unknown(name: str) -> str:
     return f"is not a setting; did you mean {near}?" if near else "is not a setting"
 
 
-def _with_derived_defaults(settings: Settings, found: Mapping[str, tuple[Any, str]]) -> Settings:
-    """The demo has graphs, a port and a file of its own; otherwise the database lies under `.assent/` beside the graph
-    configuration, wherever the command was started."""
+def _with_derived_defaults(settings: Settings, values: Mapping[str, tuple[Any, str]]) -> Settings:
+    """The demo has its own graphs, port and file; otherwise the database is under `.assent/` beside the graph
+    configuration, regardless of the working directory."""
     derived: dict[str, Any] = {"database": f"sqlite:///{settings.config.parent / '.assent' / 'assent.db'}"}
     if settings.mode is Mode.DEMO:
         derived = {"database": "sqlite:///.assent/demo.db", "port": DEMO_PORT, "config": DEMO_PROJECT}
         derived["assistant"] = DEMO_ASSISTANT
-    return settings.model_copy(update={name: value for name, value in derived.items() if name not in found})
+    return settings.model_copy(update={name: value for name, value in derived.items() if name not in values})

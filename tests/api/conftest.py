@@ -12,6 +12,7 @@ import pytest
 
 from assent.settings import Mode
 from tests.api.house import Builder, House, make_empty_database
+from tests.contract.stores import migrated_database
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +43,15 @@ async def dev_house(shared: dict[Mode, House]) -> House:
 async def build(tmp_path: Path, empty_database: Path) -> AsyncIterator[Builder]:
     async with AsyncExitStack() as stack:
         yield Builder(tmp_path, empty_database, stack)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def build_on_both(request: pytest.FixtureRequest, tmp_path: Path, empty_database: Path) -> AsyncIterator[Builder]:
+    """As `build`, on one database after the other."""
+    async with AsyncExitStack() as stack:
+        cluster = request.getfixturevalue("postgres") if request.param == "postgres" else None
+        fresh = cluster and (lambda: stack.enter_context(migrated_database(cluster)))
+        yield Builder(tmp_path, empty_database, stack, fresh)
 
 
 @pytest.fixture

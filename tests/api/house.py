@@ -1,7 +1,7 @@
-"""Assent without a socket: the real app over a real SQLite file, called through httpx as from any address."""
+"""Assent without a socket: the real app over a real database, called through httpx as from any address."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,16 +10,19 @@ from typing import Any
 
 import httpx
 from fastapi import FastAPI
-from starlette.types import Message, Scope
+from starlette.types import Message, Receive, Scope
 
 from assent.app import Engine, Services, load_project, open_engine, open_services, policy_of
-from assent.domain.access import DEFAULT_TENANT, Kind, Role, operator
+from assent.identity.model.access import DEFAULT_TENANT, Kind, Role, operator
+from assent.kernel.store import migrations
+from assent.kernel.store.postgres import PostgresStore
+from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.tables import metadata
+from assent.kernel.store.transaction import Tx
+from assent.review.rows import policies
 from assent.settings import Mode, Settings
-from assent.store import migrations, policies
-from assent.store.sqlite import SqliteStore
-from assent.store.tables import metadata
-from assent.store.transaction import Tx
-from assent.surfaces import create_app
+from assent.surfaces.routes import create_app
+from assent.testing import Clock
 
 LOOPBACK = "http://127.0.0.1:2024"
 LOCAL = {"host": "127.0.0.1:2024"}
@@ -86,24 +89,25 @@ class House:
 
     def pass_time(self, time: timedelta) -> None:
         """Sets the database's clock forward."""
-        self._store.clock_offset += time
+        Clock(self._store).advance(time)
 
     def forget(self) -> None:
         """What is remembered of keys for half a second, so that tests need not wait."""
         self.services.access._recent.clear()
+        self.app.state.admission.forget()
 
     async def sweep(self) -> None:
         """As if nobody had ever been here."""
         self.forget()
-        self._store.clock_offset = timedelta()
+        Clock(self._store).reset()
         await self._store.write(None, _delete_all)
         policy, source = policy_of(self.settings)
         await self._store.write(DEFAULT_TENANT, policies.put, policy, source=source, actor="system")
 
     @property
-    def _store(self) -> SqliteStore:
+    def _store(self) -> SqliteStore | PostgresStore:
         store = self.services.store
-        assert isinstance(store, SqliteStore)
+        assert isinstance(store, SqliteStore | PostgresStore)
         return store
 
 
@@ -122,7 +126,15 @@ def make_empty_database(folder: Path) -> Path:
 class Builder:
     """Opens houses on databases of their own, and closes them in the end."""
 
-    def __init__(self, folder: Path, empty_database: Path, stack: AsyncExitStack) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        empty_database: Path,
+        stack: AsyncExitStack,
+        new_database: Callable[[], str] | None = None,
+    ) -> None:
+        """`new_database` gives the address of an empty one; without it, they are SQLite files."""
+        self._new_database = new_database
         self._folder = folder
         self._empty = empty_database
         self._stack = stack
@@ -131,22 +143,31 @@ class Builder:
     async def __call__(self, mode: Mode = Mode.SERVE, **settings: Any) -> House:
         self._count += 1
         file = self._folder / f"house-{self._count}.db"
-        shutil.copy(self._empty, file)
-        chosen = {"database": f"sqlite:///{file}", "config": self._folder / "langgraph.json", **settings}
-        found = Settings(mode=mode, **chosen)
-        services = await self._stack.enter_async_context(open_services(found))
-        engine = await self._stack.enter_async_context(open_engine(services.store, load_project(found), found))
-        return House(services, found, create_app(services, engine, found), engine)
+        if "database" not in settings and self._new_database is None:
+            shutil.copy(self._empty, file)
+        address = self._new_database() if self._new_database is not None else f"sqlite:///{file}"
+        chosen = {"database": address, "config": self._folder / "langgraph.json", **settings}
+        chosen_settings = Settings(mode=mode, **chosen)
+        services = await self._stack.enter_async_context(open_services(chosen_settings))
+        engine = await self._stack.enter_async_context(
+            open_engine(services.store, load_project(chosen_settings), chosen_settings)
+        )
+        return House(services, chosen_settings, create_app(services, engine, chosen_settings), engine)
 
 
 async def call(
-    app: FastAPI, method: str, path: str, headers: Mapping[str, str], received: Sequence[Message] = NOTHING
+    app: FastAPI,
+    method: str,
+    path: str,
+    headers: Mapping[str, str],
+    received: Sequence[Message] = NOTHING,
+    receive: Receive | None = None,
 ) -> list[Message]:
     """One request as the server hands it over, for what no well-behaved client would send. Who sent it then goes."""
     sent: list[Message] = []
     incoming = iter(received)
 
-    async def receive() -> Message:
+    async def next_received() -> Message:
         return next(incoming, {"type": "http.disconnect"})
 
     async def send(message: Message) -> None:
@@ -166,5 +187,5 @@ async def call(
         "client": ("127.0.0.1", 40000),
         "server": ("127.0.0.1", 2024),
     }
-    await app(scope, receive, send)
+    await app(scope, receive or next_received, send)
     return sent

@@ -9,13 +9,13 @@ from typing import Any
 
 import httpx
 
-from assent.domain.access import Role, operator
+from assent.identity.model.access import Role, operator
 from assent.settings import Mode
 from tests.api.house import Builder, House
 
 GRAPHS = Path(__file__).parents[1] / "graphs_inbox" / "langgraph.json"
 SECRET_KEY = "0123456789abcdef0123456789abcdef"
-PATIENCE = 15.0
+PATIENCE = 60.0
 Item = dict[str, Any]
 
 
@@ -69,12 +69,12 @@ class Office:
     async def page(self, filter: str = "", client: httpx.AsyncClient | None = None, **query: Any) -> dict[str, Any]:
         response = await (client or self.ana).get("/api/inbox/items", params={"filter": filter, **query})
         assert response.status_code == 200, response.text
-        found: dict[str, Any] = response.json()
-        return found
+        body: dict[str, Any] = response.json()
+        return body
 
     async def items(self, filter: str = "is:pending", **query: Any) -> list[Item]:
-        found: list[Item] = (await self.page(filter, **query))["items"]
-        return found
+        listed_items: list[Item] = (await self.page(filter, **query))["items"]
+        return listed_items
 
     async def asked(self, graph: str, given: Any = None, **more: Any) -> Item:
         """Runs a graph, and the one item that waits for it then."""
@@ -85,8 +85,8 @@ class Office:
     async def get(self, item_id: str, client: httpx.AsyncClient | None = None) -> Item:
         response = await (client or self.ana).get(f"/api/inbox/items/{item_id}")
         assert response.status_code == 200, response.text
-        found: Item = response.json()
-        return found
+        body: Item = response.json()
+        return body
 
     async def post(
         self, item: Item, what: str, client: httpx.AsyncClient | None = None, *, key: str | None = None, **body: Any
@@ -110,8 +110,8 @@ class Office:
     async def decided(self, item: Item, verb: str | None = None, **more: Any) -> Item:
         response = await self.decide(item, verb, **more)
         assert response.status_code == 200, response.text
-        found: Item = response.json()
-        return found
+        body: Item = response.json()
+        return body
 
     async def ask_revision(self, item: Item, notes: str = "shorter, please", **more: Any) -> httpx.Response:
         seen = {"revision": item["revision"], "hash": item["hash"]}
@@ -124,21 +124,21 @@ class Office:
     # What comes of it
 
     async def state(self, thread: str) -> dict[str, Any]:
-        found: dict[str, Any] = (await self.agent.get(f"/threads/{thread}")).json()
-        return found
+        body: dict[str, Any] = (await self.ana.get(f"/threads/{thread}")).json()
+        return body
 
     async def rests(self, thread: str, *, status: str | None = None) -> dict[str, Any]:
         """The thread, as soon as nothing runs on it and nothing is on its way to it."""
 
         async def resting() -> dict[str, Any] | None:
             sent = (await self.ana.get("/api/deliveries")).json()["items"]
-            found = await self.state(thread)
-            under_way = {one["target"] for one in sent if one["status"] in ("pending", "sending")}
-            busy = found["status"] == "busy" or f"thread:{thread}" in under_way
-            return None if busy or status not in (None, found["status"]) else found
+            thread_state = await self.state(thread)
+            under_way = {row["target"] for row in sent if row["status"] in ("pending", "sending")}
+            busy = thread_state["status"] == "busy" or f"thread:{thread}" in under_way
+            return None if busy or status not in (None, thread_state["status"]) else thread_state
 
-        found: dict[str, Any] = await until(resting)
-        return found
+        resting_thread: dict[str, Any] = await until(resting)
+        return resting_thread
 
     async def values(self, thread: str) -> Any:
         return (await self.rests(thread))["values"]
@@ -155,9 +155,9 @@ class Office:
 async def until(condition: Callable[[], Awaitable[Any]]) -> Any:
     """What the condition gives as soon as it gives anything."""
     async with asyncio.timeout(PATIENCE):
-        while not (found := await condition()):  # noqa: ASYNC110 - what is awaited happens in other tasks and processes
+        while not (result := await condition()):  # noqa: ASYNC110 - what is awaited happens in other tasks and processes
             await asyncio.sleep(0.01)
-    return found
+    return result
 
 
 async def open_office(build: Builder, mode: Mode = Mode.SERVE, **settings: Any) -> Office:
@@ -177,9 +177,9 @@ async def staff(house: House, tenant: str = "default") -> Office:
 def problem(response: httpx.Response, status: int, code: str) -> Mapping[str, Any]:
     """The body of a refusal, which is the one that is expected."""
     assert response.status_code == status, response.text
-    found: dict[str, Any] = response.json()
-    assert found["code"] == code, response.text
-    return found
+    body: dict[str, Any] = response.json()
+    assert body["code"] == code, response.text
+    return body
 
 
 def script(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:

@@ -37,24 +37,24 @@ class Talk:
         """What the assistant asks when it hears this."""
         response = await self.run(text)
         assert response.status_code == 202, response.text
-        found: Body = response.json()["pending_action"]
-        return found
+        action: Body = response.json()["pending_action"]
+        return action
 
     async def items(self, filter: str = "is:pending") -> list[Body]:
-        found = await self.client.get("/api/inbox/items", params={"filter": filter})
-        listed: list[Body] = found.json()["items"]
+        response = await self.client.get("/api/inbox/items", params={"filter": filter})
+        listed: list[Body] = response.json()["items"]
         return listed
 
     async def state(self) -> Body:
         query = {"metadata": {"assistant_thread_id": self.thread}}
-        [found] = (await self.client.post("/threads/search", json=query)).json()
-        state: Body = found
+        [thread] = (await self.client.post("/threads/search", json=query)).json()
+        state: Body = thread
         return state
 
     async def done(self) -> list[Any]:
         """What was carried out so far."""
-        found: list[Any] = ((await self.state())["values"] or {}).get("done", [])
-        return found
+        done_calls: list[Any] = ((await self.state())["values"] or {}).get("done", [])
+        return done_calls
 
     async def runs(self) -> int:
         thread_id = (await self.state())["thread_id"]
@@ -94,12 +94,15 @@ async def demo(houses: dict[Mode, House]) -> House:
 
 
 def approvals(action: Body, *said: Body) -> list[Body]:
-    return [{"call_id": call["call_id"], **one} for call, one in zip(action["tool_calls"], said, strict=True)]
+    return [
+        {"call_id": call["call_id"], **tool_call} for call, tool_call in zip(action["tool_calls"], said, strict=True)
+    ]
 
 
 def responses(action: Body, *said: str) -> list[Body]:
     return [
-        {"call_id": one["call_id"], "response": text} for one, text in zip(action["clarifications"], said, strict=True)
+        {"call_id": clarification["call_id"], "response": text}
+        for clarification, text in zip(action["clarifications"], said, strict=True)
     ]
 
 

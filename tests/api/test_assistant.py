@@ -6,8 +6,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from assent.domain.access import Kind, Role, operator
-from assent.services.onboarding import LOCAL_USER
+from assent.identity.model.access import Kind, Role, operator
+from assent.identity.onboarding import LOCAL_USER
 from assent.settings import Mode
 from tests.api.house import LOOPBACK, Builder, House
 from tests.api.reviewing import until
@@ -21,12 +21,12 @@ EVIL = "https://evil.example"
 
 class TestSituations:
     @pytest.mark.promise("ASST-18")
-    async def test_healthy(self, house: House) -> None:
+    async def test_health_check_answers_200(self, house: House) -> None:
         response = await house.client().get("/health-check")
         assert (response.status_code, response.json()) == (200, "Server is healthy")
 
     @pytest.mark.promise("ASST-10")
-    async def test_done(self, talk: Talk) -> None:
+    async def test_run_without_questions_answers_success(self, talk: Talk) -> None:
         response = await talk.run("hello")
         assert response.status_code == 200
         assert response.json() == {"status": "success", "thread_id": talk.thread, "response": "Done: nothing."}
@@ -34,7 +34,7 @@ class TestSituations:
         assert response.headers["content-location"] == f"/threads/{thread_id}"
 
     @pytest.mark.promise("ASST-11", "ASST-13", "ASST-22")
-    async def test_a_question_and_its_answer(self, talk: Talk) -> None:
+    async def test_clarification_is_asked_and_answered(self, talk: Talk) -> None:
         response = await talk.run("ask")
         assert response.status_code == 202
         body = response.json()
@@ -58,7 +58,7 @@ class TestSituations:
         }
 
     @pytest.mark.promise("ASST-12", "ASST-14", "ASST-22")
-    async def test_an_approval_in_part(self, talk: Talk) -> None:
+    async def test_partial_approval_runs_only_the_approved_calls(self, talk: Talk) -> None:
         response = await talk.run("confirm")
         assert (response.status_code, response.json()["status"]) == (202, "confirmation_required")
         action = response.json()["pending_action"]
@@ -69,7 +69,7 @@ class TestSituations:
         assert (answered.status_code, answered.json()["status"]) == (200, "success")
         assert await talk.done() == [{"name": "Standup", "minutes": 30}, "not done: too late"]
 
-    async def test_with_other_arguments(self, talk: Talk) -> None:
+    async def test_approval_with_edited_arguments_runs_the_edited_call(self, talk: Talk) -> None:
         action = await talk.asked("confirm")
         same, other = {"minutes": 30, "name": "Standup"}, {"name": "Dinner", "minutes": 90}
         said = approvals(action, {**YES, "arguments": same}, {**YES, "arguments": other})
@@ -77,7 +77,7 @@ class TestSituations:
         assert await talk.done() == [same, other]
 
     @pytest.mark.promise("ASST-19", "ASST-22")
-    async def test_a_login(self, talk: Talk) -> None:
+    async def test_login_is_asked_with_its_url_and_confirmed(self, talk: Talk) -> None:
         response = await talk.run("login")
         url = "https://accounts.example.com:8443/connect?state=1"
         assert response.status_code == 202
@@ -97,7 +97,7 @@ class TestSituations:
         assert answered.json()["response"] == "Done: {'action': 'accept'}."
 
     @pytest.mark.promise("ASST-22")
-    async def test_a_form(self, talk: Talk) -> None:
+    async def test_form_is_asked_checked_and_submitted(self, talk: Talk) -> None:
         response = await talk.run("form")
         assert (response.status_code, response.json()["status"]) == (202, "form_required")
         action = response.json()["pending_action"]
@@ -112,13 +112,13 @@ class TestSituations:
         assert await talk.done() == [{"action": "accept", "content": content}]
 
     @pytest.mark.parametrize("action", ["decline", "cancel"])
-    async def test_a_form_that_is_not_filled_in(self, talk: Talk, action: str) -> None:
+    async def test_declined_form_continues_the_run(self, talk: Talk, action: str) -> None:
         await talk.asked("form")
         assert (await talk.resume(elicitation={"action": action})).status_code == 200
         assert await talk.done() == [{"action": action}]
 
     @pytest.mark.promise("ASST-17")
-    async def test_one_question_after_the_other(self, talk: Talk) -> None:
+    async def test_successive_questions_are_asked_one_by_one(self, talk: Talk) -> None:
         action = await talk.asked("ask ask confirm login form")
         for status in ("clarification_required", "confirmation_required"):
             answered = await talk.resume(clarification_responses=responses(action, "x", "y"))
@@ -132,7 +132,7 @@ class TestSituations:
         assert answered.json()["status"] == "success"
         assert len(await talk.done()) == 8
 
-    async def test_what_is_none_of_these_is_for_the_inbox(self, talk: Talk) -> None:
+    async def test_other_question_refers_to_the_inbox(self, talk: Talk) -> None:
         response = await talk.run("odd")
         [item] = await talk.items()
         assert (response.status_code, response.json()["status"]) == (202, "decision_required")
@@ -144,7 +144,7 @@ class TestSituations:
         assert refused.json()["pending_action"] == response.json()["pending_action"]
         assert len(await talk.items()) == 1
 
-    async def test_a_failure_tells_an_id_and_nothing_else_and_the_thread_goes_on(self, talk: Talk) -> None:
+    async def test_failed_run_shows_only_an_error_id_and_the_thread_stays_usable(self, talk: Talk) -> None:
         response = await talk.run("fail")
         assert response.status_code == 502
         body = response.json()
@@ -157,13 +157,13 @@ class TestSituations:
         failed = await talk.resume(clarification_responses=responses(again.json()["pending_action"], "a", "b"))
         assert failed.status_code == 200
 
-    async def test_a_failure_after_an_answer(self, talk: Talk) -> None:
+    async def test_failure_after_an_answer_is_502_and_the_thread_stays_usable(self, talk: Talk) -> None:
         action = await talk.asked("confirm fail")
         response = await talk.resume(approvals=approvals(action, YES, YES))
         assert (response.status_code, response.json()["code"]) == (502, "assistant_failed")
         assert (await talk.run("hello")).status_code == 200
 
-    async def test_a_thread_goes_on(self, talk: Talk) -> None:
+    async def test_later_run_continues_the_thread(self, talk: Talk) -> None:
         for _ in range(3):
             assert (await talk.run("hello")).status_code == 200
         assert len((await talk.state())["values"]["messages"]) == 6
@@ -186,28 +186,28 @@ class TestBadInput:
             ({"thread_id": "t", "user_request": ["hello"]}, "user_request"),
         ],
     )
-    async def test_run(self, talk: Talk, body: Body, field: str) -> None:
+    async def test_invalid_run_body_is_422_with_its_field(self, talk: Talk, body: Body, field: str) -> None:
         response = await talk.client.post("/run", json=body)
         assert response.status_code == 422
         assert response.json()["status"] == "error"
         assert field in response.json()["message"]
-        assert [one["path"] for one in response.json()["errors"]] == [field]
+        assert [error["path"] for error in response.json()["errors"]] == [field]
         assert (await talk.client.post("/threads/search", json={})).json() == []
 
     @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"x"', b'{"thread_id":"t","thread_id":"u"}', b"\xff"])
     @pytest.mark.parametrize("path", ["/run", "/resume"])
-    async def test_what_is_no_object(self, talk: Talk, path: str, content: bytes) -> None:
+    async def test_body_that_is_no_object_is_422(self, talk: Talk, path: str, content: bytes) -> None:
         response = await talk.client.post(path, content=content, headers={"content-type": "application/json"})
         assert response.status_code == 422
         assert response.json().keys() >= {"status", "message", "code"}
         assert response.json()["status"] == "error"
 
-    async def test_another_method_and_another_type(self, talk: Talk) -> None:
+    async def test_wrong_method_and_wrong_content_type_are_refused(self, talk: Talk) -> None:
         assert (await talk.client.get("/run")).json()["status"] == "error"
         told = await talk.client.post("/run", content=b"thread_id=t", headers={"content-type": "text/plain"})
         assert (told.status_code, told.json()["status"]) == (422, "error")
 
-    async def test_a_refusal_says_what_is_pending(self, talk: Talk) -> None:
+    async def test_refused_answer_shows_the_pending_action(self, talk: Talk) -> None:
         action = await talk.asked("ask")
         for way in ("approvals", "clarification_responses"):
             assert (await talk.resume(**{way: []})).json()["pending_action"] == action
@@ -216,20 +216,20 @@ class TestBadInput:
 
 
 class TestNotNow:
-    async def test_an_unknown_thread(self, talk: Talk) -> None:
+    async def test_resume_of_an_unknown_thread_is_refused(self, talk: Talk) -> None:
         response = await talk.resume(approvals=[])
         assert (response.status_code, response.json()["status"]) == (404, "error")
         assert response.json()["thread_id"] == talk.thread
         assert talk.thread in response.json()["message"]
 
-    async def test_nothing_pending(self, talk: Talk) -> None:
+    async def test_resume_with_nothing_pending_is_409(self, talk: Talk) -> None:
         await talk.run("hello")
         response = await talk.resume(approvals=[])
         assert response.status_code == 409
         assert response.json()["pending_action"] == {"kind": "no_action_needed"}
         assert "decision" not in response.json()
 
-    async def test_already_decided(self, talk: Talk) -> None:
+    async def test_resume_of_a_decided_item_is_409_with_the_decision(self, talk: Talk) -> None:
         action = await talk.asked("confirm")
         said = approvals(action, YES, NO)
         assert (await talk.resume(approvals=said)).status_code == 200
@@ -237,22 +237,22 @@ class TestNotNow:
         assert again.status_code == 409
         decision = again.json()["decision"]
         assert (decision["actor_name"], decision["via"]) == ("ana", "assistant")
-        assert [one["verb"] for one in decision["actions"]] == ["approve", "reject"]
+        assert [action["verb"] for action in decision["actions"]] == ["approve", "reject"]
 
-    async def test_run_while_something_is_pending(self, talk: Talk) -> None:
+    async def test_run_with_a_pending_question_is_409(self, talk: Talk) -> None:
         action = await talk.asked("confirm")
         response = await talk.run("something else")
         assert (response.status_code, response.json()["status"]) == (409, "error")
         assert response.json()["pending_action"] == action
         assert await talk.runs() == 1
 
-    async def test_run_while_it_runs(self, talk: Talk, tmp_path: Path) -> None:
+    async def test_run_during_a_run_is_409(self, talk: Talk, tmp_path: Path) -> None:
         gate = tmp_path / "open"
         first = asyncio.create_task(talk.run(f"slow:{gate}"))
 
         async def busy() -> bool:
-            found = (await talk.client.post("/threads/search", json={})).json()
-            return bool(found and found[0]["status"] == "busy")
+            body = (await talk.client.post("/threads/search", json={})).json()
+            return bool(body and body[0]["status"] == "busy")
 
         await until(busy)
         second = await talk.run("hello")
@@ -262,16 +262,16 @@ class TestNotNow:
         gate.touch()
         assert (await first).status_code == 200
 
-    async def test_three_at_once_are_one(self, talk: Talk) -> None:
+    async def test_three_concurrent_resumes_have_one_winner(self, talk: Talk) -> None:
         action = await talk.asked("confirm")
         said = approvals(action, YES, YES)
-        found = await asyncio.gather(*(talk.resume(approvals=said) for _ in range(3)))
-        assert sorted(one.status_code for one in found) == [200, 409, 409]
-        losers = [one.json() for one in found if one.status_code == 409]
-        assert len({one["decision"]["id"] for one in losers}) == 1
+        answers_given = await asyncio.gather(*(talk.resume(approvals=said) for _ in range(3)))
+        assert sorted(response.status_code for response in answers_given) == [200, 409, 409]
+        losers = [response.json() for response in answers_given if response.status_code == 409]
+        assert len({loser["decision"]["id"] for loser in losers}) == 1
         assert len(await talk.done()) == 2
 
-    async def test_a_thread_of_another_graph(self, talk: Talk) -> None:
+    async def test_thread_of_another_graph_is_refused(self, talk: Talk) -> None:
         made = await talk.client.post("/threads", json={})
         thread_id = made.json()["thread_id"]
         run = {"assistant_id": "email_draft", "input": {"to": "a@b.c"}}
@@ -280,13 +280,13 @@ class TestNotNow:
         assert (await talk.run("hello")).status_code == 404
         assert (await talk.resume(approvals=[])).status_code == 404
 
-    async def test_a_graph_that_is_not_there(self, build: Builder) -> None:
+    async def test_missing_assistant_graph_is_refused(self, build: Builder) -> None:
         house = await build(Mode.SERVE, config=GRAPHS, secret_key=SECRET_KEY, assistant="missing")
         client = house.client(await house.person("ana"))
         response = await client.post("/run", json={"thread_id": "t", "user_request": "x"})
         assert (response.status_code, response.json()["status"]) == (503, "error")
 
-    async def test_without_an_assistant_there_are_no_such_routes(self, build: Builder) -> None:
+    async def test_without_an_assistant_the_routes_are_404(self, build: Builder) -> None:
         house = await build(Mode.SERVE)
         client = house.client(await house.person("ana"))
         assert (await client.post("/run", json={})).status_code == 404
@@ -294,17 +294,19 @@ class TestNotNow:
 
 
 class TestOneQuestionEverywhere:
-    async def test_decided_in_the_inbox(self, talk: Talk) -> None:
+    async def test_resume_after_a_decision_in_the_inbox_is_409(self, talk: Talk) -> None:
         action = await talk.asked("confirm")
         [item] = await talk.items()
         whole = (await talk.client.get(f"/api/inbox/items/{item['id']}")).json()
-        assert [one["call_id"] for one in whole["actions"]] == [one["call_id"] for one in action["tool_calls"]]
+        assert [action["call_id"] for action in whole["actions"]] == [
+            tool_call["call_id"] for tool_call in action["tool_calls"]
+        ]
         decision = {"revision": item["revision"], "hash": item["hash"], "verb": "approve"}
         decided = await talk.client.post(f"/api/inbox/items/{item['id']}/decision", json=decision)
         assert decided.status_code == 200
         late = await talk.resume(approvals=approvals(action, NO, NO))
         assert late.status_code == 409
-        assert [one["verb"] for one in late.json()["decision"]["actions"]] == ["approve", "approve"]
+        assert [action["verb"] for action in late.json()["decision"]["actions"]] == ["approve", "approve"]
 
         async def rests() -> bool:
             return bool((await talk.state())["status"] == "idle")
@@ -312,7 +314,7 @@ class TestOneQuestionEverywhere:
         await until(rests)
         assert len(await talk.done()) == 2
 
-    async def test_answered_by_a_stock_client(self, talk: Talk) -> None:
+    async def test_resume_after_an_answer_by_a_stock_client_is_409(self, talk: Talk) -> None:
         action = await talk.asked("confirm")
         thread_id = (await talk.state())["thread_id"]
         resume = {"approvals": approvals(action, YES, YES)}
@@ -322,7 +324,7 @@ class TestOneQuestionEverywhere:
         late = await talk.resume(approvals=approvals(action, NO, NO))
         assert (late.status_code, late.json()["decision"]["via"]) == (409, "langgraph")
 
-    async def test_what_resume_decides_shows_in_the_inbox(self, talk: Talk) -> None:
+    async def test_decision_by_resume_is_shown_in_the_inbox(self, talk: Talk) -> None:
         action = await talk.asked("confirm")
         await talk.resume(approvals=approvals(action, YES, NO))
         [item] = await talk.items("")
@@ -330,7 +332,24 @@ class TestOneQuestionEverywhere:
         told = (await talk.client.get(f"/api/inbox/items/{item['id']}/timeline")).json()
         assert told[-1]["payload"]["via"] == "assistant"
 
-    async def test_a_thread_by_its_own_id(self, talk: Talk) -> None:
+    @pytest.mark.parametrize("confirm", ["passkey", None])
+    async def test_item_that_needs_a_passkey_is_not_approved_by_resume(self, talk: Talk, confirm: str | None) -> None:
+        """The control: without the word in the rule it is."""
+        rule = {"name": "all", "tool": "*", "then": "ask", "confirm": confirm}
+        await talk.house.services.policies.put(operator(), {"rules": [rule]})
+        action = await talk.asked("confirm")
+        [item] = await talk.items()
+        answered = await talk.resume(approvals=approvals(action, YES, YES))
+        if confirm is None:
+            assert answered.status_code == 200
+            return
+        told = answered.json()
+        assert (answered.status_code, told["status"], told["code"]) == (403, "error", "confirmation_required")
+        assert told["url"] == f"http://localhost:2024/inbox/{item['id']}"
+        assert await talk.done() == []
+        assert (await talk.resume(approvals=approvals(action, NO, NO))).status_code == 200
+
+    async def test_existing_thread_id_continues_that_thread(self, talk: Talk) -> None:
         made = (await talk.client.post("/threads", json={})).json()
         talk.thread = made["thread_id"]
         response = await talk.run("hello")
@@ -346,7 +365,7 @@ class TestOneQuestionEverywhere:
 
 class TestWho:
     @pytest.mark.promise("P6")
-    async def test_in_production_nobody_without_a_credential(self, talk: Talk) -> None:
+    async def test_request_without_a_credential_in_production_is_refused(self, talk: Talk) -> None:
         action = await talk.asked("confirm")
         stranger = talk.house.client()
         for path in ("/run", "/resume"):
@@ -369,12 +388,16 @@ class TestWho:
         talk.client = talk.agent
         assert (await talk.resume(elicitation={"action": "accept"})).status_code == 403
 
-    async def test_a_service_neither(self, talk: Talk) -> None:
-        action = await talk.asked("confirm")
+    async def test_service_decides_nothing_on_a_shared_thread_and_does_not_find_a_private_one(self, talk: Talk) -> None:
+        action, owner = await talk.asked("confirm"), talk.client
         talk.client = talk.house.client(await talk.house.key(Kind.SERVICE))
+        assert (await talk.resume(approvals=approvals(action, YES, YES))).status_code == 404
+        [thread] = (await owner.post("/threads/search", json={})).json()
+        shared = await owner.patch(f"/threads/{thread['thread_id']}", json={"visibility": "shared"})
+        assert shared.status_code == 200, shared.text
         assert (await talk.resume(approvals=approvals(action, YES, YES))).status_code == 403
 
-    async def test_who_only_reads_does_not_run(self, talk: Talk) -> None:
+    async def test_viewer_cannot_run(self, talk: Talk) -> None:
         talk.client = talk.house.client(await talk.house.person("vic", Role.VIEWER))
         assert (await talk.run("hello")).status_code == 403
 
@@ -388,7 +411,7 @@ class TestWho:
 
 
 class TestKeylessInTheDemo:
-    async def test_it_is_the_local_person_who_runs_and_decides(self, demo: House) -> None:
+    async def test_keyless_caller_runs_and_decides_as_the_local_person(self, demo: House) -> None:
         client = demo.client()
         asked = await client.post("/run", json={"thread_id": "t", "user_request": "confirm"})
         assert asked.status_code == 202, asked.text
@@ -398,7 +421,7 @@ class TestKeylessInTheDemo:
         assert late["decision"]["actor_name"] == LOCAL_USER
 
     @pytest.mark.promise("P6")
-    async def test_and_nowhere_else(self, demo: House) -> None:
+    async def test_keyless_caller_is_an_agent_on_other_routes(self, demo: House) -> None:
         client = demo.client()
         await client.post("/run", json={"thread_id": "t", "user_request": "confirm"})
         assert (await client.get("/api/me")).json()["id"] == "local-agent"
@@ -424,7 +447,7 @@ class TestKeylessInTheDemo:
             ({"url": "http://rebound.example:2024"}, {}, 421),
         ],
     )
-    async def test_not_from_a_page_or_from_elsewhere(
+    async def test_keyless_caller_from_a_page_or_another_machine_is_refused(
         self, demo: House, path: str, client: Body, headers: dict[str, str], status: int
     ) -> None:
         asked = await demo.client().post("/run", json={"thread_id": "t", "user_request": "confirm"})
@@ -439,14 +462,14 @@ class TestKeylessInTheDemo:
     @pytest.mark.parametrize(
         "headers", [{"x-api-key": "nope"}, {"authorization": "Bearer nope"}, {"authorization": "Basic abc"}]
     )
-    async def test_not_with_a_credential_that_is_none(self, demo: House, headers: dict[str, str]) -> None:
+    async def test_invalid_credential_is_refused(self, demo: House, headers: dict[str, str]) -> None:
         asked = await demo.client().post("/run", json={"thread_id": "t", "user_request": "confirm"})
         body = {"thread_id": "t", "approvals": approvals(asked.json()["pending_action"], YES, YES)}
         refused = await demo.client().post("/resume", json=body, headers=headers)
         assert refused.status_code == 403
         assert (await demo.client().post("/resume", json=body)).status_code == 200
 
-    async def test_in_dev_it_stays_an_agent(self, build: Builder) -> None:
+    async def test_keyless_caller_in_dev_stays_an_agent(self, build: Builder) -> None:
         policy = {"config": GRAPHS, "secret_key": SECRET_KEY, "assistant": "scripted"}
         house = await build(Mode.DEV, **policy)
         await house.services.onboarding.welcome()
@@ -465,7 +488,7 @@ class TestKeylessInTheDemo:
         assert (await client.post("/resume", json={"thread_id": "t", "approvals": said})).status_code == 403
 
 
-async def test_two_people_have_to_agree(talk: Talk) -> None:
+async def test_rule_with_two_approvals_needs_two_people(talk: Talk) -> None:
     two = {"default": {"name": "two", "then": "ask", "approvals": 2}}
     await talk.house.services.policies.put(operator(), two)
     action = await talk.asked("confirm")
@@ -491,7 +514,7 @@ async def test_secrets_stay_masked_and_keep_their_place(talk: Talk) -> None:
     assert "Standup" not in str((await talk.resume(approvals=said)).json()["decision"])
 
 
-async def test_on_postgres(postgres_url: str, build: Builder) -> None:
+async def test_concurrent_resumes_on_postgres_have_one_winner(postgres_url: str, build: Builder) -> None:
     house = await build(Mode.SERVE, config=GRAPHS, secret_key=SECRET_KEY, assistant="scripted", database=postgres_url)
     client = house.client(await house.person("ana"))
     talk = Talk(house, client, client, "t")
@@ -499,12 +522,12 @@ async def test_on_postgres(postgres_url: str, build: Builder) -> None:
     asked = await talk.resume(clarification_responses=responses(action, "x", "y"))
     assert asked.json()["status"] == "confirmation_required", asked.text
     said = approvals(asked.json()["pending_action"], YES, YES)
-    found = await asyncio.gather(*(talk.resume(approvals=said) for _ in range(3)))
-    assert sorted(one.status_code for one in found) == [200, 409, 409]
+    answers_given = await asyncio.gather(*(talk.resume(approvals=said) for _ in range(3)))
+    assert sorted(response.status_code for response in answers_given) == [200, 409, 409]
     assert len(await talk.done()) == 4
 
 
-def test_a_question_outlives_its_process(tmp_path: Path) -> None:
+def test_pending_question_survives_a_killed_server(tmp_path: Path) -> None:
     """A real server, killed while a person thinks, and killed again while it works."""
     server = dev_server(f"sqlite:///{tmp_path / 'talk.db'}", config=GRAPHS, ASSENT_ASSISTANT="scripted")
     gate = tmp_path / "open"

@@ -62,13 +62,11 @@ TABLE = [
     Wrong(
         "an unknown call_id",
         {"approvals": [*yes, {"call_id": "c", **YES}]},
-        named="nothing is asked under 'c'",
+        named="'c' is not pending",
         paths=("approvals[2].call_id",),
     ),
-    Wrong("a missing call_id", {"approvals": yes[:1]}, named=f"nothing is said to '{SECOND}'", paths=("approvals",)),
-    Wrong(
-        "no call_id at all", {"approvals": []}, named=f"nothing is said to '{FIRST}'", paths=("approvals", "approvals")
-    ),
+    Wrong("a missing call_id", {"approvals": yes[:1]}, named=f"'{SECOND}' has no answer", paths=("approvals",)),
+    Wrong("no call_id at all", {"approvals": []}, named=f"'{FIRST}' has no answer", paths=("approvals", "approvals")),
     Wrong(
         "a repeated call_id",
         {"approvals": [yes[0], *yes]},
@@ -93,14 +91,14 @@ TABLE = [
 
 @pytest.mark.promise("ASST-15", "ASST-16")
 @pytest.mark.parametrize("wrong", TABLE, ids=[wrong.row for wrong in TABLE])
-async def test_it_runs_nothing_and_the_item_stays(talk: Talk, wrong: Wrong) -> None:
+async def test_wrong_answer_runs_nothing_and_leaves_the_item_pending(talk: Talk, wrong: Wrong) -> None:
     action = await talk.asked("confirm")
     assert [call["call_id"] for call in action["tool_calls"]] == [FIRST, SECOND]
     before, runs = await talk.items(), await talk.runs()
     response = await talk.resume(**wrong.answer)
     assert (response.status_code, response.json()["status"]) == (wrong.status, "error"), response.text
     assert wrong.named in response.json()["message"]
-    assert tuple(one["path"] for one in response.json().get("errors", [])) == wrong.paths or not wrong.paths
+    assert tuple(error["path"] for error in response.json().get("errors", [])) == wrong.paths or not wrong.paths
     assert (await talk.items(), await talk.runs(), await talk.done()) == (before, runs, [])
     control = await talk.resume(approvals=yes)
     assert (control.status_code, len(await talk.done())) == (200, 2)
@@ -128,18 +126,20 @@ async def _answered(talk: Talk) -> None:
     [(_said_hello, None), (_approved, ["approve", "reject"]), (_answered, ["respond", "respond"])],
     ids=["nothing is pending", "it was decided already", "it was answered already"],
 )
-async def test_when_nothing_is_pending_any_more(talk: Talk, before: Before, winner: list[str] | None) -> None:
+async def test_wrong_answer_with_nothing_pending_is_refused(
+    talk: Talk, before: Before, winner: list[str] | None
+) -> None:
     await before(talk)
     runs, done = await talk.runs(), await talk.done()
     response = await talk.resume(approvals=yes)
     assert (response.status_code, response.json()["status"]) == (409, "error")
     assert response.json()["pending_action"] == {"kind": "no_action_needed"}
     decision = response.json().get("decision")
-    assert (decision and [one["verb"] for one in decision["actions"]]) == winner
+    assert (decision and [action["verb"] for action in decision["actions"]]) == winner
     assert (await talk.runs(), await talk.done()) == (runs, done)
 
 
-async def test_approvals_where_a_question_is_pending(talk: Talk) -> None:
+async def test_approvals_for_a_pending_clarification_are_refused(talk: Talk) -> None:
     action = await talk.asked("ask")
     response = await talk.resume(approvals=yes)
     assert (response.status_code, response.json()["pending_action"]) == (422, action)

@@ -1,4 +1,4 @@
-"""What every request passes: the request id, the log line, the Host check, the size limit."""
+"""The boundary of every request: the request id, the log line, the Host check, the size limit."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ class TestRequestId:
             ("/failing", {"x-api-key": "an agent's"}, 500),
         ],
     )
-    async def test_is_one_from_header_to_log_to_body(
+    async def test_request_id_is_the_same_in_header_log_and_body(
         self, own_house: House, lines: StringIO, path: str, headers: dict[str, str], status: int
     ) -> None:
         @own_house.app.get("/failing")
@@ -62,24 +62,24 @@ class TestRequestId:
         assert [(line["request_id"], line["path"], line["status"]) for line in access] == [("given-1", path, status)]
         assert {line["request_id"] for line in logged(lines)} == {"given-1"}
 
-    async def test_is_made_where_none_is_given_and_never_twice_the_same(self, house: House) -> None:
+    async def test_missing_request_id_is_generated_uniquely(self, house: House) -> None:
         client = house.client()
         ids = [(await client.get("/ok")).headers["x-request-id"] for _ in range(3)]
         assert len(set(ids)) == 3
 
     @pytest.mark.parametrize("given", ["a b", "x" * 65, "é", 'a"b', "", "a\tb"])
-    async def test_is_not_taken_from_a_caller_who_puts_anything_else_into_it(self, house: House, given: str) -> None:
+    async def test_malformed_request_id_is_replaced(self, house: House, given: str) -> None:
         response = await house.client().get("/ok", headers=[(b"x-request-id", given.encode("latin-1"))])
         assert response.headers["x-request-id"] != given
 
-    async def test_belongs_to_one_request_and_not_to_the_next(self, house: House) -> None:
+    async def test_request_id_is_not_kept_for_the_next_request(self, house: House) -> None:
         client = house.client()
         await client.get("/ok", headers={"x-request-id": "first"})
         assert logs.request_id.get() is None
         assert (await client.get("/ok")).headers["x-request-id"] != "first"
 
 
-async def test_no_browser_is_left_to_guess_a_type(house: House) -> None:
+async def test_every_answer_forbids_content_sniffing(house: House) -> None:
     for path in ("/ok", "/login", "/static/assent.css", "/api/me"):
         assert (await house.client().get(path)).headers["x-content-type-options"] == "nosniff"
 
@@ -103,7 +103,7 @@ async def test_a_path_cannot_forge_a_log_line(house: House, path: str) -> None:
 
 class TestHost:
     @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:2024", "localhost:1", "[::1]:2024", "LOCALHOST"])
-    async def test_of_this_machine_is_answered(self, house: House, host: str) -> None:
+    async def test_loopback_host_is_answered(self, house: House, host: str) -> None:
         assert (await house.client().get("/ok", headers={"host": host})).status_code == 200
 
     @pytest.mark.parametrize(
@@ -119,16 +119,16 @@ class TestHost:
             "",
         ],
     )
-    async def test_that_is_not_known_is_refused(self, dev_house: House, host: str) -> None:
+    async def test_unknown_host_is_refused(self, dev_house: House, host: str) -> None:
         """A page that points its own name at 127.0.0.1 (DNS rebinding) gets nothing, not even keyless in dev."""
         response = await dev_house.client().get("/api/me", headers={"host": host})
         assert (response.status_code, response.json()["code"]) == (421, "host_refused")
 
-    async def test_that_is_missing_is_refused(self, house: House) -> None:
+    async def test_missing_host_is_refused(self, house: House) -> None:
         sent = await call(house.app, "GET", "/ok", {"host": ""})
         assert sent[0]["status"] == 421
 
-    async def test_that_the_operator_names_is_answered(self, build: Builder) -> None:
+    async def test_host_named_by_the_operator_is_answered(self, build: Builder) -> None:
         house = await build(allowed_hosts=["assent.example"])
         assert (await house.client(url="https://assent.example").get("/ok")).status_code == 200
         assert (await house.client(url="https://other.example").get("/ok")).status_code == 421
@@ -137,9 +137,7 @@ class TestHost:
         house = await build(allowed_hosts=["*"])
         assert (await house.client(url="http://evil.example").get("/ok")).status_code == 200
 
-    async def test_of_another_name_is_never_the_keyless_caller_even_where_any_host_is_answered(
-        self, build: Builder
-    ) -> None:
+    async def test_other_host_name_is_never_the_keyless_caller(self, build: Builder) -> None:
         house = await build(Mode.DEV, allowed_hosts=["*"])
         assert (await house.client(url="http://evil.example").get("/api/me")).status_code == 401
         assert (await house.client().get("/api/me")).status_code == 200
@@ -150,41 +148,41 @@ class TestBodyLimit:
     async def small_house(self, build: Builder) -> House:
         return await build(max_body_bytes=64 * 1024)
 
-    async def test_by_the_declared_length(self, small_house: House) -> None:
+    async def test_body_over_the_limit_by_its_declared_length_is_refused(self, small_house: House) -> None:
         admin = await small_house.admin()
         response = await admin.post("/api/keys", content=b" " * (64 * 1024 + 1))
         assert (response.status_code, response.json()["code"]) == (413, "too_large")
 
     @pytest.mark.parametrize("content_type", ["application/json", "application/x-www-form-urlencoded", ""])
-    async def test_by_counting_what_really_comes(self, small_house: House, content_type: str) -> None:
+    async def test_body_over_the_limit_without_a_length_is_refused(self, small_house: House, content_type: str) -> None:
         admin = await small_house.admin()
         response = await admin.post("/api/keys", content=_chunks(65), headers={"content-type": content_type})
         assert (response.status_code, response.json()["code"]) == (413, "too_large")
 
-    async def test_by_counting_where_the_declared_length_lies(self, small_house: House) -> None:
+    async def test_body_longer_than_its_declared_length_is_refused(self, small_house: House) -> None:
         key = {"x-api-key": await small_house.person("ana")}
         sent = await _post(small_house, "/api/keys", 65, {**key, "content-length": "10"})
         assert sent.status_code == 413
 
-    async def test_control_what_fits_is_read(self, small_house: House) -> None:
+    async def test_control_a_body_within_the_limit_is_read(self, small_house: House) -> None:
         admin = await small_house.admin()
         response = await admin.post("/api/keys", content=_chunks(63), headers={"content-type": "application/json"})
         assert response.json()["code"] == "invalid_json"
 
     @pytest.mark.parametrize("length", ["9" * 5000, "²", "-1", "1e9", ""])
-    async def test_a_length_that_is_no_number_is_no_failure_of_ours(self, small_house: House, length: str) -> None:
+    async def test_malformed_content_length_is_not_a_500(self, small_house: House, length: str) -> None:
         sent = await call(small_house.app, "GET", "/ok", {"content-length": length})
         assert sent[0]["status"] in (200, 413)
 
     @pytest.mark.parametrize("path", ["/login", "/api/session"])
-    async def test_is_small_for_those_who_have_not_said_who_they_are(self, house: House, path: str) -> None:
+    async def test_anonymous_caller_has_a_smaller_body_limit(self, house: House, path: str) -> None:
         form = {"content-type": "application/x-www-form-urlencoded" if path == "/login" else "application/json"}
         response = await house.client().post(path, content=_chunks(17), headers=form)
         assert response.status_code == 413
         assert "too_large" in response.text
         assert (await house.client().post(path, content=b"x" * 1000, headers=form)).status_code != 413
 
-    async def test_a_page_elsewhere_can_read_the_refusal(self, build: Builder) -> None:
+    async def test_page_of_an_allowed_origin_can_read_the_refusal(self, build: Builder) -> None:
         house = await build(cors_origins=["https://inbox.example"], max_body_bytes=1024)
         response = await house.client(await house.key()).post(
             "/api/keys", content=b" " * 2000, headers={"origin": "https://inbox.example"}
@@ -193,7 +191,7 @@ class TestBodyLimit:
         assert response.headers["access-control-allow-origin"] == "https://inbox.example"
 
 
-async def test_a_caller_who_goes_away_is_no_error(house: House, caplog: pytest.LogCaptureFixture) -> None:
+async def test_disconnected_caller_is_not_logged_as_an_error(house: House, caplog: pytest.LogCaptureFixture) -> None:
     headers = {"x-api-key": await house.person("ana"), "content-type": "application/json", "content-length": "100"}
     with caplog.at_level(logging.INFO):
         sent = await call(
@@ -217,7 +215,7 @@ async def _post(house: House, path: str, kilobytes: int, headers: dict[str, str]
     return httpx.Response(sent[0]["status"])
 
 
-async def test_one_request_too_many_is_told_to_come_again(build: Builder) -> None:
+async def test_request_over_the_limit_is_503_with_retry_after(build: Builder) -> None:
     """Streams count as long as they are open; what a probe asks is answered all the same."""
     house = await build(max_open_requests=10)
     watcher = await house.key()

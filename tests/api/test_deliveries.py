@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from assent.domain.access import Kind, Role, local_agent
-from assent.domain.deliveries import WEBHOOK, DeliveryStatus
 from assent.errors import Forbidden
-from assent.services.auth_users import read_user
-from assent.store import deliveries
+from assent.identity.auth_users import read_user
+from assent.identity.model.access import Kind, Role, operator
+from assent.outbox import deliveries
+from assent.outbox.model import WEBHOOK, DeliveryStatus
 from tests.api.house import Builder, House
 from tests.receiver import PATIENCE, receiving, verified
 
@@ -34,17 +34,17 @@ async def failed(house: House, *, tenant: str = "default", subject: str = "run:r
 async def becomes(house: House, delivery_id: str, status: DeliveryStatus, *, tenant: str = "default") -> None:
     """Returns as soon as the sender has brought it there."""
     async with asyncio.timeout(PATIENCE):
-        while (found := await house.services.store.read(tenant, deliveries.get, delivery_id)) is not None:
-            if found.status is status:
+        while (delivery_row := await house.services.store.read(tenant, deliveries.get, delivery_id)) is not None:
+            if delivery_row.status is status:
                 return
 
 
-async def test_a_failed_one_is_seen_with_the_reason_and_the_body(house: House) -> None:
+async def test_failed_delivery_is_shown_with_reason_and_body(house: House) -> None:
     delivery_id = await failed(house)
     viewer = house.client(await house.person("vera", Role.VIEWER))
     (listed,) = (await viewer.get("/api/deliveries?status=failed")).json()["items"]
     assert listed["id"] == delivery_id
-    assert (listed["subject"], listed["target"], listed["attempts"]) == ("run:r1", "http://10.0.0.1/hook", 1)
+    assert (listed["subject"], listed["target"], listed["attempts"]) == ("run:r1", "http://10.0.0.1", 1)
     assert (listed["failure"], listed["due_at"]) == ("10.0.0.1 is not at a public address", None)
     assert "body" not in listed
     response = await viewer.get(f"/api/deliveries/{delivery_id}")
@@ -52,17 +52,22 @@ async def test_a_failed_one_is_seen_with_the_reason_and_the_body(house: House) -
     assert "12345678901234567890123" in response.text, "digit for digit"
 
 
-async def test_the_list_is_narrowed(house: House) -> None:
-    one, two = await failed(house), await failed(house, subject="run:r2")
-    client = house.client(await house.key())
-    for query, expected in (("", [two, one]), ("subject=run:r2", [two]), ("status=delivered", []), ("limit=1", [two])):
+async def test_filters_narrow_the_list(house: House) -> None:
+    first, two = await failed(house), await failed(house, subject="run:r2")
+    client = house.client(await house.person("vera", Role.VIEWER))
+    for query, expected in (
+        ("", [two, first]),
+        ("subject=run:r2", [two]),
+        ("status=delivered", []),
+        ("limit=1", [two]),
+    ):
         items = (await client.get(f"/api/deliveries?{query}")).json()["items"]
         assert [item["id"] for item in items] == expected
     assert (await client.get("/api/deliveries?status=lost")).status_code == 422
     assert (await client.get("/api/deliveries/none")).status_code == 404
 
 
-async def test_another_try_is_made_at_once_and_told_in_the_timeline(build: Builder) -> None:
+async def test_manual_retry_is_sent_at_once_and_recorded_in_the_timeline(build: Builder) -> None:
     house = await build(secret_key=KEY, outbound_allow=("127.0.0.1",))
     admin = await house.admin()
     async with receiving() as receiver:
@@ -87,7 +92,7 @@ async def test_another_try_is_made_at_once_and_told_in_the_timeline(build: Build
     assert event["kind"] == "delivery.retried"
 
 
-async def test_who_may_do_what(house: House) -> None:
+async def test_reading_and_retrying_need_their_scopes(house: House) -> None:
     delivery_id = await failed(house)
     rights = {
         "viewer": (await house.person("vera", Role.VIEWER), (200, 403, 403)),
@@ -104,7 +109,7 @@ async def test_who_may_do_what(house: House) -> None:
 
 
 @pytest.mark.promise("P10")
-async def test_the_other_tenants_is_not_there(house: House) -> None:
+async def test_delivery_of_another_tenant_is_404(house: House) -> None:
     delivery_id = await failed(house, tenant="other")
     admin = await house.admin()
     assert (await admin.get("/api/deliveries")).json()["items"] == []
@@ -116,7 +121,7 @@ async def test_the_other_tenants_is_not_there(house: House) -> None:
     assert KEY not in ours
 
 
-async def test_what_is_settled_is_pruned_after_its_time(build: Builder) -> None:
+async def test_settled_deliveries_are_pruned_after_retention(build: Builder) -> None:
     house = await build(secret_key=KEY)
     await failed(house)
     assert (await house.services.retention.prune()).deliveries == 0
@@ -125,9 +130,9 @@ async def test_what_is_settled_is_pruned_after_its_time(build: Builder) -> None:
 
 
 @pytest.mark.promise("P10")
-async def test_a_user_whom_an_auth_handler_made_does_not_see_what_others_runs_told(house: House) -> None:
+async def test_user_of_an_auth_handler_does_not_see_deliveries_of_others_runs(house: House) -> None:
     delivery_id = await failed(house)
-    outbox, reader = house.services.deliveries, local_agent()
+    outbox, reader = house.services.deliveries, operator()
     assert (await outbox.get(reader, delivery_id)).id == delivery_id, (
         "control: the same rights from a credential of ours"
     )

@@ -1,4 +1,4 @@
-"""What an error looks like over HTTP: problem+json under /api, `{"detail"}` elsewhere, and never any internals."""
+"""Errors over HTTP: problem+json under /api, `{"detail"}` elsewhere, and never any internals."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -27,7 +27,7 @@ async def test_under_api_an_error_is_a_problem_with_a_stable_code(house: House) 
         "type": "urn:assent:error:unauthenticated",
         "title": "unauthenticated",
         "status": 401,
-        "detail": "No valid credential came with the request.",
+        "detail": "The request has no valid credential.",
         "code": "unauthenticated",
         "hint": "send an API key as x-api-key or as a bearer token, or sign in",
         "request_id": "r-1",
@@ -39,18 +39,18 @@ async def test_elsewhere_an_error_is_a_detail_that_is_a_string_with_the_facts_be
     assert response.status_code == 404
     assert response.headers["content-type"] == "application/json"
     assert response.json() == {
-        "detail": "There is nothing here by that id.",
+        "detail": "Not found.",
         "code": "not_found",
         "request_id": "r-2",
     }
 
 
-async def test_a_path_that_only_begins_like_ours_is_not_ours(house: House) -> None:
+async def test_path_that_only_starts_like_api_gets_a_detail(house: House) -> None:
     response = await house.client(await house.key()).get("/apiary")
     assert response.headers["content-type"] == "application/json"
 
 
-async def test_a_method_that_is_not_there_is_named_and_the_others_are_told(house: House) -> None:
+async def test_unknown_method_is_405_with_the_allowed_methods(house: House) -> None:
     response = await (await house.admin()).put("/api/keys", json={})
     assert (response.status_code, response.json()["code"]) == (405, "method_not_allowed")
     assert response.headers["allow"]
@@ -64,7 +64,7 @@ async def test_a_field_that_is_wrong_is_named_with_its_path(house: House) -> Non
 
 
 @pytest.mark.parametrize("path", ["/api/failing", "/failing"])
-async def test_what_nobody_expected_is_a_500_with_an_id_and_no_internals(
+async def test_unexpected_error_is_a_500_with_an_id_and_no_internals(
     own_house: House, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     fail_at(own_house.app, path, RuntimeError(SECRET))
@@ -78,7 +78,7 @@ async def test_what_nobody_expected_is_a_500_with_an_id_and_no_internals(
     assert "swordfish" in caplog.text, "the log keeps what the response does not tell"
 
 
-async def test_a_page_elsewhere_can_read_a_500(build: Builder) -> None:
+async def test_page_of_an_allowed_origin_can_read_a_500(build: Builder) -> None:
     house = await build(cors_origins=["https://inbox.example"])
     fail_at(house.app, "/failing", RuntimeError(SECRET))
     response = await house.client(await house.key()).post("/failing", headers={"origin": "https://inbox.example"})
@@ -90,16 +90,14 @@ async def test_a_page_elsewhere_can_read_a_500(build: Builder) -> None:
 @pytest.mark.parametrize(
     ("error", "status", "after"), [(Unavailable(), 503, "1"), (StoreBusy(), 503, "1"), (StorageFull(), 507, "30")]
 )
-async def test_what_passes_by_itself_says_when_to_come_again(
-    own_house: House, error: AssentError, status: int, after: str
-) -> None:
+async def test_temporary_error_has_retry_after(own_house: House, error: AssentError, status: int, after: str) -> None:
     fail_at(own_house.app, "/api/failing", error)
     response = await own_house.client(await own_house.key()).post("/api/failing")
     assert (response.status_code, response.headers["retry-after"]) == (status, after)
     assert response.json()["code"] == error.code
 
 
-async def test_an_answer_that_has_begun_is_cut_off_and_not_continued(own_house: House) -> None:
+async def test_error_during_an_answer_cuts_the_connection(own_house: House) -> None:
     @own_house.app.get("/half")
     async def half() -> StreamingResponse:
         async def lines() -> AsyncIterator[str]:

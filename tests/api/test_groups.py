@@ -2,7 +2,7 @@
 
 import pytest
 
-from assent.domain.access import Role
+from assent.identity.model.access import Role
 from tests.api.house import House
 
 
@@ -17,7 +17,7 @@ async def test_groups_are_shown_and_changed(house: House) -> None:
 
 
 @pytest.mark.parametrize("groups", [["x/y"], [""], ["a\nb"], [f"g{number}" for number in range(101)], "ops", [1]])
-async def test_groups_that_are_none(house: House, groups: object) -> None:
+async def test_invalid_group_names_are_422(house: House, groups: object) -> None:
     admin = await house.admin()
     assert (await admin.post("/api/users", json={"name": "ana", "groups": groups})).status_code == 422
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from assent.domain.access import Kind, Role
+from assent.identity.model.access import Kind, Role
 from tests.api.house import Builder
 from tests.api.reviewing import GRAPHS, Item, Office, email, open_office, problem, script, staff, until
 
@@ -36,7 +36,7 @@ def review(args: dict[str, Any] | None = None, *, action: str = "send_email", **
 # Looking
 
 
-async def test_a_question_becomes_an_item_that_tells_everything(office: Office) -> None:
+async def test_question_becomes_an_item_with_all_its_fields(office: Office) -> None:
     item = await office.asked("hitl", {"text": "hi"})
     assert (item["status"], item["type"], item["dialect"], item["revision"]) == (
         "PENDING",
@@ -61,13 +61,13 @@ async def test_a_question_becomes_an_item_that_tells_everything(office: Office) 
 
 
 @pytest.mark.promise("REVIEW-06")
-async def test_counts_come_with_the_list_whatever_status_it_asks_for(office: Office) -> None:
+async def test_counts_are_returned_for_every_status_filter(office: Office) -> None:
     first, second, other = [await office.request(title=title) for title in ("limit one", "limit two", "other")]
     await office.decided(first, "approve")
     for status in ("is:pending", "is:resolved", "is:rejected", ""):
         assert (await office.page(f"{status} limit"))["counts"] == {"pending": 1, "resolved": 1}
-    assert [one["id"] for one in await office.items("is:pending")] == [other["id"], second["id"]]
-    assert [one["id"] for one in await office.items("is:resolved")] == [first["id"]]
+    assert [item["id"] for item in await office.items("is:pending")] == [other["id"], second["id"]]
+    assert [item["id"] for item in await office.items("is:resolved")] == [first["id"]]
 
 
 @pytest.mark.promise("REVIEW-05")
@@ -104,8 +104,8 @@ async def test_filters_narrow_the_list(office: Office) -> None:
         "risk:high": [],
         "resolution:accepted": [],
     }
-    for text, found in expected.items():
-        assert [one["id"] for one in await office.items(text)] == [one["id"] for one in found], text
+    for text, matching in expected.items():
+        assert [item["id"] for item in await office.items(text)] == [item["id"] for item in matching], text
 
 
 @pytest.mark.parametrize(
@@ -121,17 +121,17 @@ async def test_filters_narrow_the_list(office: Office) -> None:
         {"filter": "x" * 501},
     ],
 )
-async def test_a_question_that_makes_no_sense_is_refused(office: Office, query: dict[str, Any]) -> None:
+async def test_invalid_list_query_is_422(office: Office, query: dict[str, Any]) -> None:
     problem(await office.ana.get("/api/inbox/items", params=query), 422, "invalid_request")
 
 
 @pytest.mark.parametrize("sort", ["created_at", "-created_at"])
-async def test_pages_have_no_gaps_and_no_duplicates_while_items_come(office: Office, sort: str) -> None:
+async def test_pages_have_no_gaps_or_duplicates_while_items_are_added(office: Office, sort: str) -> None:
     made = [(await office.request(title=f"item {number}"))["id"] for number in range(7)]
     seen, cursor = list[str](), None
     while True:
         page = await office.page("is:pending", sort=sort, limit=2, **({"cursor": cursor} if cursor else {}))
-        seen += [one["id"] for one in page["items"]]
+        seen += [item["id"] for item in page["items"]]
         if len(made) < 10:
             made.append((await office.request(title="meanwhile"))["id"])
         if (cursor := page["next"]) is None:
@@ -223,7 +223,7 @@ VERBS: dict[str, tuple[Any, dict[str, Any], Any, str, str]] = {
 @pytest.mark.promise("REVIEW-16")
 @pytest.mark.promise("REVIEW-17")
 @pytest.mark.parametrize("case", VERBS)
-async def test_the_run_goes_on_with_exactly_what_was_decided(office: Office, case: str) -> None:
+async def test_run_continues_with_exactly_the_decided_arguments(office: Office, case: str) -> None:
     asked, said, told, status, resolution = VERBS[case]
     item = await office.asked("asking", {"questions": [asked]})
     decided = await office.decided(item, **said)
@@ -232,7 +232,7 @@ async def test_the_run_goes_on_with_exactly_what_was_decided(office: Office, cas
     assert (await office.values(item["source"]["thread_id"]))["answers"] == [told]
     done = await office.get(item["id"])
     assert done["delivery"]["status"] == "delivered"
-    assert [one["standing"] for one in done["decisions"]] == [True]
+    assert [decision["standing"] for decision in done["decisions"]] == [True]
 
 
 @pytest.mark.promise("HITL-03")
@@ -253,10 +253,10 @@ async def test_each_action_has_its_own_verdict(office: Office, tmp_path: Path) -
     assert (decided["status"], decided["resolution"]) == ("APPROVED", "partial")
     messages = (await office.values(item["source"]["thread_id"]))["messages"]
     assert sorted(log.read_text().splitlines()) == ["a@b.c: a", "x@y.z: changed"]
-    told = {one["tool_call_id"]: one["content"] for one in messages if one["type"] == "tool"}
+    told = {message["tool_call_id"]: message["content"] for message in messages if message["type"] == "tool"}
     assert told["call_0_2"].endswith("not this one")
     assert told["call_0_3"] == "pretend"
-    granted = {one["call_id"]: one["revision"] for one in decided["grants"]}
+    granted = {grant["call_id"]: grant["revision"] for grant in decided["grants"]}
     assert granted == {"call_0_0": 2, "call_0_1": 2}, "for what runs, and for nothing else"
 
 
@@ -265,8 +265,8 @@ async def test_calls_asked_one_by_one_are_decided_one_by_one(office: Office, tmp
     log = tmp_path / "sent"
     thread = await office.run("per_call", script(email("a", log), email("b", log)))
     waiting = [await office.get(item["id"]) for item in await office.items(f"is:pending thread:{thread}")]
-    one, two = sorted(waiting, key=lambda item: str(item["actions"][0]["args"]["body"]))
-    await office.decided(one, "approve")
+    first, two = sorted(waiting, key=lambda item: str(item["actions"][0]["args"]["body"]))
+    await office.decided(first, "approve")
     await office.rests(thread)
     assert [item["id"] for item in await office.items(f"is:pending thread:{thread}")] == [two["id"]]
     await office.decided(two, "reject", message="no")
@@ -277,7 +277,7 @@ async def test_calls_asked_one_by_one_are_decided_one_by_one(office: Office, tmp
 
 @pytest.mark.promise("HITL-06")
 @pytest.mark.promise("INBOX-15")
-async def test_only_what_the_agent_allows_is_accepted(office: Office) -> None:
+async def test_verb_that_the_agent_does_not_allow_is_refused(office: Office) -> None:
     for flags in range(16):
         await _check_flags(office, flags)
 
@@ -317,7 +317,7 @@ async def _check_flags(office: Office, flags: int) -> None:
 async def test_a_decision_that_does_not_fit_names_the_field(office: Office, said: dict[str, Any], path: str) -> None:
     item = await office.asked("hitl", {"text": "x"})
     refused = problem(await office.decide(item, **said), 422, "invalid_decision")
-    assert path in [one["path"] for one in refused["errors"]]
+    assert path in [error["path"] for error in refused["errors"]]
     assert (await office.get(item["id"]))["status"] == "PENDING"
     assert await office.kinds(item["id"]) == ["item.created"]
 
@@ -325,13 +325,19 @@ async def test_a_decision_that_does_not_fit_names_the_field(office: Office, said
 @pytest.mark.parametrize(
     "body", [{"verb": "shrug"}, {"revision": "one"}, {"grace_seconds": -1}, {"grace_seconds": 301}, {"hash": None}]
 )
-async def test_a_decision_that_is_none_is_refused(office: Office, body: dict[str, Any]) -> None:
+async def test_malformed_decision_is_refused(office: Office, body: dict[str, Any]) -> None:
     item = await office.request()
     problem(await office.decide(item, **{"verb": "approve", **body}), 422, "invalid_request")
 
 
 @pytest.mark.promise("P5")
-async def test_what_was_not_seen_cannot_be_decided(office: Office) -> None:
+async def test_arguments_beside_the_verb_are_refused_with_the_place_where_they_belong(office: Office) -> None:
+    item = await office.request()
+    refused = problem(await office.decide(item, verb="respond", args={"city": "Bern"}), 422, "invalid_request")
+    assert "actions: [{key, verb, args, …}]" in refused["detail"]
+
+
+async def test_decision_about_another_revision_is_refused(office: Office) -> None:
     item = await office.asked("hitl", {"text": "x"})
     for wrong in ({"revision": 2}, {"hash": "0" * 64}, {"revision": 0}):
         for response in (
@@ -344,17 +350,17 @@ async def test_what_was_not_seen_cannot_be_decided(office: Office) -> None:
 
 
 @pytest.mark.promise("P4")
-async def test_of_all_who_decide_at_once_one_wins(office: Office) -> None:
+async def test_concurrent_decisions_have_one_winner(office: Office) -> None:
     item = await office.asked("hitl", {"text": "x"})
     names = [f"person{number}" for number in range(8)]
     people = [office.house.client(await office.house.person(name)) for name in names]
     verbs = ["approve", "ignore"] * 4
     said = await asyncio.gather(*(office.decide(item, verb, who) for verb, who in zip(verbs, people, strict=True)))
-    [won] = [one for one in said if one.status_code == 200]
+    [won] = [response for response in said if response.status_code == 200]
     winner = won.json()["decisions"][0]
-    for one in said:
-        if one is not won:
-            assert problem(one, 409, "already_decided")["decision"]["id"] == winner["id"]
+    for response in said:
+        if response is not won:
+            assert problem(response, 409, "already_decided")["decision"]["id"] == winner["id"]
     answer = (await office.values(item["source"]["thread_id"]))["answer"]
     assert answer["type"] == {"approve": "accept", "ignore": "ignore"}[winner["actions"][0]["verb"]]
     assert len([kind for kind in await office.kinds(item["id"]) if kind in ("item.approved", "item.rejected")]) == 1
@@ -362,7 +368,7 @@ async def test_of_all_who_decide_at_once_one_wins(office: Office) -> None:
 
 
 @pytest.mark.promise("REVIEW-24")
-async def test_what_is_decided_stays_decided(office: Office) -> None:
+async def test_second_decision_is_a_conflict(office: Office) -> None:
     for verb, status in (("approve", "APPROVED"), ("reject", "REJECTED")):
         item = await office.request(title=verb)
         await office.decided(item, verb)
@@ -380,7 +386,7 @@ async def test_what_is_decided_stays_decided(office: Office) -> None:
 
 
 @pytest.mark.promise("P3")
-async def test_the_same_key_gives_the_same_answer(office: Office) -> None:
+async def test_repeated_idempotency_key_returns_the_same_answer(office: Office) -> None:
     item = await office.asked("hitl", {"text": "x"})
     first = await office.decide(item, "approve", key="k")
     await office.rests(item["source"]["thread_id"], status="idle")
@@ -395,10 +401,10 @@ async def test_the_same_key_gives_the_same_answer(office: Office) -> None:
 
 
 @pytest.mark.promise("P3")
-async def test_the_same_key_at_once_happens_once(office: Office) -> None:
+async def test_concurrent_requests_with_one_idempotency_key_decide_once(office: Office) -> None:
     item = await office.asked("hitl", {"text": "x"})
     said = await asyncio.gather(*(office.decide(item, "approve", key="k") for _ in range(6)))
-    assert {one.status_code for one in said} == {200}
+    assert {response.status_code for response in said} == {200}
     assert len({one.text for one in said}) == 1
     made = await asyncio.gather(*(office.post(item, "comments", text="once", key="c") for _ in range(4)))
     assert len({one.json()["id"] for one in made}) == 1
@@ -406,7 +412,7 @@ async def test_the_same_key_at_once_happens_once(office: Office) -> None:
 
 
 @pytest.mark.promise("P3")
-async def test_a_refusal_is_not_remembered(office: Office) -> None:
+async def test_refusal_is_not_stored_under_the_idempotency_key(office: Office) -> None:
     item = await office.request()
     problem(await office.decide(item, "approve", key="k", hash="0" * 64), 409, "stale_revision")
     problem(await office.decide(item, "respond", key="k", message="x"), 422, "invalid_decision")
@@ -417,7 +423,7 @@ async def test_a_refusal_is_not_remembered(office: Office) -> None:
 
 
 @pytest.mark.promise("P8")
-async def test_a_decision_can_be_taken_back_by_its_author_within_the_grace(office: Office, tmp_path: Path) -> None:
+async def test_author_can_undo_a_decision_within_the_grace_period(office: Office, tmp_path: Path) -> None:
     log = tmp_path / "sent"
     item = await office.asked("per_call", script(email("a", log)))
     decided = await office.decided(item, "approve", grace_seconds=60)
@@ -433,8 +439,8 @@ async def test_a_decision_can_be_taken_back_by_its_author_within_the_grace(offic
     assert undone.status_code == 200, undone.text
     now = undone.json()
     assert (now["status"], now["resolution"], now["decided_by"], now["execution"]) == ("PENDING", None, None, None)
-    assert [one["status"] for one in now["grants"]] == ["revoked"]
-    assert [one["standing"] for one in now["decisions"]] == [False]
+    assert [grant["status"] for grant in now["grants"]] == ["revoked"]
+    assert [decision["standing"] for decision in now["decisions"]] == [False]
     problem(await office.ana.delete(f"/api/inbox/items/{item['id']}/decision"), 409, "conflict")
     await office.decided(item, "reject", client=office.ben, message="no")
     await office.rests(item["source"]["thread_id"], status="idle")
@@ -449,7 +455,7 @@ async def test_a_decision_can_be_taken_back_by_its_author_within_the_grace(offic
     await office.verified()
 
 
-async def test_after_the_grace_it_takes_effect_and_stays(office: Office, tmp_path: Path) -> None:
+async def test_decision_takes_effect_after_the_grace_period(office: Office, tmp_path: Path) -> None:
     log = tmp_path / "sent"
     item = await office.asked("per_call", script(email("a", log)))
     await office.decided(item, "approve", grace_seconds=60)
@@ -461,14 +467,14 @@ async def test_after_the_grace_it_takes_effect_and_stays(office: Office, tmp_pat
     assert log.read_text() == "a@b.c: a\n"
 
 
-async def test_without_grace_nothing_is_taken_back(office: Office) -> None:
+async def test_decision_without_a_grace_period_cannot_be_undone(office: Office) -> None:
     item = await office.request()
     problem(await office.ana.delete(f"/api/inbox/items/{item['id']}/decision"), 409, "conflict")
     await office.decided(item, "approve")
     problem(await office.ana.delete(f"/api/inbox/items/{item['id']}/decision"), 409, "conflict")
 
 
-async def test_what_nobody_asks_any_more_does_not_come_back(office: Office) -> None:
+async def test_undo_after_the_thread_was_deleted_is_a_conflict(office: Office) -> None:
     item = await office.asked("hitl", {"text": "x"})
     await office.decided(item, "approve", grace_seconds=60)
     gone = await office.ana.delete(f"/threads/{item['source']['thread_id']}")
@@ -477,7 +483,7 @@ async def test_what_nobody_asks_any_more_does_not_come_back(office: Office) -> N
     assert await office.items("is:pending") == []
 
 
-async def test_an_undone_item_that_is_past_its_end_still_expires(office: Office) -> None:
+async def test_undone_item_past_its_deadline_still_expires(office: Office) -> None:
     ends = datetime.now(UTC) + timedelta(seconds=30)
     item = await office.request(expires_at=ends.isoformat())
     await office.decided(item, "approve", grace_seconds=120)
@@ -492,7 +498,7 @@ async def test_an_undone_item_that_is_past_its_end_still_expires(office: Office)
 
 @pytest.mark.promise("REVIEW-18")
 @pytest.mark.promise("REVIEW-39")
-async def test_an_agent_that_waits_hears_the_notes_and_asks_again(office: Office) -> None:
+async def test_waiting_agent_gets_the_notes_and_asks_again(office: Office) -> None:
     item = await office.asked("asking", {"questions": [review({"n": 1}), review({"n": 2})]})
     problem(await office.ask_revision(item, notes="  "), 422, "invalid_decision")
     asked = await office.ask_revision(item, notes="make it two")
@@ -505,7 +511,7 @@ async def test_an_agent_that_waits_hears_the_notes_and_asks_again(office: Office
     assert now["hash"] != item["hash"]
     problem(await office.decide(item, "approve"), 409, "stale_revision")
     history = (await office.ana.get(f"/api/inbox/items/{item['id']}/revisions")).json()
-    assert [(one["revision"], one["actions"][0]["args"]) for one in history] == [(1, {"n": 1}), (2, {"n": 2})]
+    assert [(state["revision"], state["actions"][0]["args"]) for state in history] == [(1, {"n": 1}), (2, {"n": 2})]
     await office.decided(now, "approve")
     answers = (await office.values(thread))["answers"]
     assert answers[1][0]["type"] == "accept"
@@ -517,7 +523,7 @@ async def test_an_agent_that_waits_hears_the_notes_and_asks_again(office: Office
     ]
 
 
-async def test_while_the_agent_works_on_it_there_is_nothing_to_decide(office: Office) -> None:
+async def test_item_sent_back_to_the_agent_cannot_be_decided(office: Office) -> None:
     item = await office.asked("asking", {"questions": [review()]})
     asked = await office.ask_revision(item, grace_seconds=60)
     assert asked.status_code == 200
@@ -542,7 +548,7 @@ async def test_if_the_agent_does_not_ask_again_the_item_is_superseded(office: Of
     assert len(await office.items(f"is:pending thread:{thread}")) == len(then)
 
 
-async def test_where_the_agent_cannot_hear_notes_no_revision_is_asked_for(office: Office) -> None:
+async def test_revision_request_to_an_agent_without_support_is_refused(office: Office) -> None:
     for question in (FORM, LOGIN, review(allow_respond=False)):
         item = await office.asked("asking", {"questions": [question]})
         problem(await office.ask_revision(item), 422, "invalid_decision")
@@ -586,7 +592,7 @@ async def test_an_edit_is_judged_by_what_it_makes_of_the_call(office: Office) ->
 
 
 @pytest.mark.promise("P6")
-async def test_an_agent_withdraws_its_own_and_hears_the_true_reason(office: Office) -> None:
+async def test_agent_that_withdraws_its_item_gets_the_given_reason(office: Office) -> None:
     item = await office.asked("asking", {"questions": [CONFIRMATION]})
     stranger = office.house.client(await office.house.key())
     refused = problem(await office.post(item, "cancellation", stranger), 403, "not_allowed")
@@ -599,7 +605,7 @@ async def test_an_agent_withdraws_its_own_and_hears_the_true_reason(office: Offi
     assert (moved["from"], moved["allowed"]) == ("CANCELLED", [])
 
 
-async def test_where_there_is_no_word_for_no_the_thread_ends(office: Office) -> None:
+async def test_cancelling_a_question_without_a_negative_answer_ends_the_thread(office: Office) -> None:
     item = await office.asked("asking", {"questions": ["Why?"]})
     gone = await office.post(item, "cancellation", notes="never mind")
     assert gone.json()["status"] == "CANCELLED"
@@ -607,7 +613,7 @@ async def test_where_there_is_no_word_for_no_the_thread_ends(office: Office) -> 
     assert "answers" not in thread["values"] or thread["values"]["answers"] == []
 
 
-async def test_nothing_is_in_doubt_unless_it_is(office: Office) -> None:
+async def test_settling_an_item_that_is_not_in_doubt_is_a_conflict(office: Office) -> None:
     item = await office.request()
     problem(await office.post(item, "in-doubt", outcome="done"), 409, "conflict")
     problem(await office.post(item, "in-doubt", outcome="perhaps"), 422, "invalid_request")
@@ -623,7 +629,7 @@ async def test_only_people_with_the_right_decide(office: Office) -> None:
     callers = {
         "agent": office.agent,
         "service": house.client(await house.key(Kind.SERVICE)),
-        "admin service": house.client(await house.key(Kind.SERVICE, "admin", "decide:relay", "items:read")),
+        "admin service": house.client(await house.key(Kind.SERVICE, "admin", "policy:write", "items:read")),
         "viewer": house.client(await house.person("vera", Role.VIEWER)),
         "reader": house.client(await house.key_of("ana", "items:read", "runs:write", "comments:write")),
     }
@@ -647,20 +653,21 @@ async def test_only_people_with_the_right_decide(office: Office) -> None:
 async def test_users_of_the_projects_own_auth_decide_only_with_the_permission(build: Builder) -> None:
     project = GRAPHS.parents[1] / "graphs_auth" / "langgraph.json"
     office = await staff(await build(config=project))
+    await office.policy({"rules": [{"name": "people answer", "tool": "answer", "then": "ask"}]})
     eve, rita = (office.house.client(headers={"authorization": f"Bearer {who}"}) for who in ("open:eve", "reviewer"))
     thread = await office.run("whoami", {"ask": True}, client=eve)
-    [found] = await office.items(f"is:pending thread:{thread}")
-    assert found["gated"] is True
-    assert problem(await office.decide(found, "respond", eve, message="yes"), 403, "not_allowed")["missing"] == [
+    [item] = await office.items(f"is:pending thread:{thread}")
+    assert item["gated"] is True
+    assert problem(await office.decide(item, "respond", eve, message="yes"), 403, "not_allowed")["missing"] == [
         "decide"
     ]
     assert (await office.answer(thread, "whoami", "yes", eve)).status_code == 403
-    assert (await office.get(found["id"]))["status"] == "PENDING"
-    assert (await office.decide(found, "respond", rita, message="yes")).status_code == 200
+    assert (await office.get(item["id"]))["status"] == "PENDING"
+    assert (await office.decide(item, "respond", rita, message="yes")).status_code == 200
 
 
 @pytest.mark.promise("P6")
-async def test_who_started_it_is_not_the_second_person(office: Office) -> None:
+async def test_starter_of_the_run_does_not_count_as_second_approver(office: Office) -> None:
     await office.policy({"default": {"name": "default", "then": "ask", "separate_duties": True}})
     item = await office.asked("hitl", {"text": "x"}, client=office.ana)
     assert problem(await office.decide(item, "approve"), 403, "self_approval")["missing"] == ["default"]
@@ -677,7 +684,7 @@ async def test_who_started_it_is_not_the_second_person(office: Office) -> None:
 
 
 @pytest.mark.promise("P6")
-async def test_the_policy_names_who_may(office: Office) -> None:
+async def test_only_deciders_named_by_the_policy_may_decide(office: Office) -> None:
     await office.policy({"default": {"name": "finance", "then": "ask", "by": {"people": ["ben"]}}})
     item = await office.request()
     assert problem(await office.decide(item, "approve"), 403, "not_allowed")["missing"] == ["finance"]
@@ -688,12 +695,12 @@ TWO = {"default": {"name": "two", "then": "ask", "approvals": 2}}
 
 
 @pytest.mark.promise("P6")
-async def test_two_have_to_agree(office: Office) -> None:
+async def test_rule_with_two_approvals_needs_two_people(office: Office) -> None:
     await office.policy(TWO)
     item = await office.asked("hitl", {"text": "x"})
-    one = await office.decided(item, "approve")
-    assert (one["status"], one["approvals"], one["grants"]) == ("PENDING", {"given": 1, "needed": 2}, [])
-    assert one["delivery"] is None
+    decided = await office.decided(item, "approve")
+    assert (decided["status"], decided["approvals"], decided["grants"]) == ("PENDING", {"given": 1, "needed": 2}, [])
+    assert decided["delivery"] is None
     problem(await office.decide(item, "approve"), 409, "conflict")
     other = problem(await office.decide(item, "respond", office.ben, message="hm"), 409, "conflict")
     assert other["decision"]["actions"][0]["verb"] == "approve"
@@ -703,7 +710,7 @@ async def test_two_have_to_agree(office: Office) -> None:
     assert (await office.kinds(item["id"]))[1:] == ["item.agreed", "item.approved"]
 
 
-async def test_one_of_two_turns_it_down(office: Office) -> None:
+async def test_rejection_by_one_of_two_rejects_the_item(office: Office) -> None:
     await office.policy(TWO)
     item = await office.request()
     await office.decided(item, "approve")
@@ -711,7 +718,7 @@ async def test_one_of_two_turns_it_down(office: Office) -> None:
 
 
 @pytest.mark.promise("P5")
-async def test_an_edit_dismisses_who_agreed_before(office: Office) -> None:
+async def test_edit_discards_earlier_approvals(office: Office) -> None:
     await office.policy(TWO)
     item = await office.request()
     await office.decided(item, "approve")
@@ -722,25 +729,25 @@ async def test_an_edit_dismisses_who_agreed_before(office: Office) -> None:
     problem(await office.decide(item, "approve", office.ana), 409, "stale_revision")
     done = await office.decided(edited, "approve")
     assert (done["status"], done["resolution"]) == ("APPROVED", "edited")
-    assert [one["standing"] for one in done["decisions"]] == [False, True, True]
+    assert [decision["standing"] for decision in done["decisions"]] == [False, True, True]
 
 
 # Working together
 
 
-async def test_comments(office: Office) -> None:
+async def test_comments_are_added_listed_and_counted(office: Office) -> None:
     item = await office.request()
     problem(await office.post(item, "comments", text="  "), 422, "invalid_request")
     for client, text in ((office.ana, "why five?"), (office.agent, "because")):
         assert (await office.post(item, "comments", client, text=text)).status_code == 201
     told = (await office.ben.get(f"/api/inbox/items/{item['id']}/comments")).json()
-    assert [one["text"] for one in told] == ["why five?", "because"]
+    assert [comment["text"] for comment in told] == ["why five?", "because"]
     assert (await office.get(item["id"]))["comments"] == 2
     viewer = office.house.client(await office.house.person("vera", Role.VIEWER))
     problem(await office.post(item, "comments", viewer, text="me too"), 403, "not_allowed")
 
 
-async def test_a_claim_keeps_others_from_claiming_and_from_nothing_else(office: Office) -> None:
+async def test_claim_only_prevents_other_claims(office: Office) -> None:
     item = await office.request()
     path = f"/api/inbox/items/{item['id']}/claim"
     claimed = (await office.ana.put(path)).json()
@@ -749,7 +756,7 @@ async def test_a_claim_keeps_others_from_claiming_and_from_nothing_else(office: 
     assert refused["claimed_by"] == claimed["claim"]["by"]
     assert refused["until"] == claimed["claim"]["until"]
     assert (await office.ben.delete(path)).json()["claim"] is not None, "not theirs to give up"
-    assert [one["id"] for one in await office.items("is:claimed")] == [item["id"]]
+    assert [item["id"] for item in await office.items("is:claimed")] == [item["id"]]
     office.house.pass_time(timedelta(minutes=5, seconds=1))
     assert await office.items("is:claimed") == []
     assert (await office.ben.put(path)).status_code == 200
@@ -758,7 +765,7 @@ async def test_a_claim_keeps_others_from_claiming_and_from_nothing_else(office: 
     await office.decided(item, "approve", client=office.ben)
 
 
-async def test_drafts_and_snoozes_are_ones_own(office: Office) -> None:
+async def test_drafts_and_snoozes_are_private(office: Office) -> None:
     item = await office.request()
     path = f"/api/inbox/items/{item['id']}"
     saved = await office.ana.put(f"{path}/draft", json={"draft": {"limit": BIG}})
@@ -767,7 +774,7 @@ async def test_drafts_and_snoozes_are_ones_own(office: Office) -> None:
     until_then = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     assert (await office.ana.put(f"{path}/snooze", json={"until": until_then})).status_code == 200
     assert await office.items("is:pending") == []
-    assert [one["id"] for one in await office.items("is:snoozed")] == [item["id"]]
+    assert [item["id"] for item in await office.items("is:snoozed")] == [item["id"]]
     assert len(await office.items("is:pending", client=office.ben)) == 1
     office.house.pass_time(timedelta(hours=1, seconds=1))
     assert len(await office.items("is:pending")) == 1
@@ -777,7 +784,7 @@ async def test_drafts_and_snoozes_are_ones_own(office: Office) -> None:
 
 
 @pytest.mark.promise("REVIEW-10")
-async def test_threads_are_linked(office: Office) -> None:
+async def test_thread_is_linked_and_unlinked_idempotently(office: Office) -> None:
     thread = await office.thread()
     item = await office.request()
     path = f"/api/inbox/items/{item['id']}/links"
@@ -793,7 +800,7 @@ def _named(item: Item) -> dict[str, Any]:
     return {"id": item["id"], "revision": item["revision"], "hash": item["hash"]}
 
 
-async def test_many_are_decided_each_for_itself(office: Office) -> None:
+async def test_bulk_decision_reports_each_item_separately(office: Office) -> None:
     good, done, stale, other = [await office.request(title=str(number)) for number in range(4)]
     question = await office.asked("asking", {"questions": ["Why?"]})
     await office.decided(done, "reject")
@@ -808,11 +815,11 @@ async def test_many_are_decided_each_for_itself(office: Office) -> None:
     expected = [(True, None), (False, "already_decided"), (False, "stale_revision"), (False, "invalid_decision")]
     expected.append((False, "not_found"))
     tried = (await office.ana.post("/api/inbox/bulk", json={**body, "dry_run": True})).json()["results"]
-    assert [(one["ok"], one["error"].get("code")) for one in tried] == expected
+    assert [(attempt["ok"], attempt["error"].get("code")) for attempt in tried] == expected
     assert tried[0]["status"] == "APPROVED"
     assert (await office.get(good["id"]))["status"] == "PENDING", "it was only tried"
     results = (await office.ana.post("/api/inbox/bulk", json=body)).json()["results"]
-    assert [(one["ok"], one["error"].get("code")) for one in results] == expected
+    assert [(result["ok"], result["error"].get("code")) for result in results] == expected
     assert results[1]["error"]["decision"]["actions"][0]["verb"] == "reject"
     assert (await office.get(good["id"]))["status"] == "APPROVED"
     assert (await office.get(stale["id"]))["status"] == "PENDING"
@@ -824,7 +831,7 @@ async def test_many_are_decided_each_for_itself(office: Office) -> None:
 
 
 @pytest.mark.promise("P10")
-async def test_another_tenants_items_are_not_there(office: Office) -> None:
+async def test_items_of_another_tenant_are_404(office: Office) -> None:
     item = await office.asked("hitl", {"text": "x"})
     thread = item["source"]["thread_id"]
     acme = await staff(office.house, tenant="acme")
@@ -867,14 +874,14 @@ async def test_another_tenants_items_are_not_there(office: Office) -> None:
         await office.verified(tenant)
 
 
-async def test_what_is_not_there_is_said(office: Office) -> None:
+async def test_unknown_item_is_404(office: Office) -> None:
     problem(await office.ana.get("/api/inbox/items/nothing"), 404, "not_found")
     nobody: httpx.AsyncClient = office.house.client()
     problem(await nobody.get("/api/inbox/items"), 401, "unauthenticated")
 
 
 @pytest.mark.promise("P9")
-async def test_every_change_is_told_once(office: Office) -> None:
+async def test_every_change_is_recorded_once(office: Office) -> None:
     item = await office.request()
     thread = await office.thread()
     base = f"/api/inbox/items/{item['id']}"

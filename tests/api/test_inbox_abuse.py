@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from assent.dialects import recognise
-from assent.domain.questions import MOST_ACTIONS
-from assent.store import asking
+from assent.review import thread_items
+from assent.review.dialects import recognise
+from assent.review.model.questions import MOST_ACTIONS
 from tests.api.house import Builder
 from tests.api.reviewing import GRAPHS, Office, email, open_office, problem, script, staff
 
@@ -26,7 +26,9 @@ async def office(build: Builder) -> Office:
 @pytest.mark.promise("P3")
 @pytest.mark.parametrize("strategy", ["interrupt", "rollback"])
 @pytest.mark.parametrize("verb", ["approve", "ignore"])
-async def test_what_is_decided_cannot_be_moved_past_within_its_grace(office: Office, strategy: str, verb: str) -> None:
+async def test_agent_cannot_run_past_a_decision_within_its_grace_period(
+    office: Office, strategy: str, verb: str
+) -> None:
     item = await office.asked("hitl", {"text": "x"})
     thread = item["source"]["thread_id"]
     decided = await office.decided(item, verb, grace_seconds=60)
@@ -39,7 +41,7 @@ async def test_what_is_decided_cannot_be_moved_past_within_its_grace(office: Off
     assert (now["status"], now["delivery"]["status"]) == (decided["status"], "pending")
 
 
-async def test_who_may_decide_can_move_it_and_then_nothing_comes_of_the_decision(office: Office) -> None:
+async def test_run_by_a_reviewer_within_the_grace_period_voids_the_decision(office: Office) -> None:
     item = await office.asked("hitl", {"text": "x"})
     thread = item["source"]["thread_id"]
     await office.decided(item, "approve", grace_seconds=60)
@@ -59,7 +61,7 @@ async def test_who_may_decide_can_move_it_and_then_nothing_comes_of_the_decision
 
 @pytest.mark.promise("P6")
 @pytest.mark.parametrize("order", [1, -1])
-async def test_a_harmless_call_beside_it_does_not_make_one_easier_to_get(
+async def test_harmless_call_in_the_same_item_does_not_relax_the_rule(
     office: Office, order: int, tmp_path: Path
 ) -> None:
     rule = {"name": "big", "then": "ask", "tool": "send_email", "when": "args.body == 'big'", "by": {"people": ["ben"]}}
@@ -72,7 +74,7 @@ async def test_a_harmless_call_beside_it_does_not_make_one_easier_to_get(
 
 
 @pytest.mark.promise("P5")
-async def test_an_edit_into_what_others_decide_is_theirs(office: Office) -> None:
+async def test_edit_into_a_call_of_other_deciders_is_left_to_them(office: Office) -> None:
     rule = {"name": "big", "then": "ask", "when": "args.limit > 100", "by": {"people": ["ben"]}}
     await office.policy({"rules": [rule]})
     item = await office.request()
@@ -90,7 +92,7 @@ async def test_a_rule_names_an_agent_by_its_name(office: Office) -> None:
 
 
 @pytest.mark.promise("P5")
-async def test_an_answer_by_a_run_is_not_for_what_a_reviewer_has_made_of_the_question(office: Office) -> None:
+async def test_answer_by_a_run_does_not_apply_to_an_edited_question(office: Office) -> None:
     await office.policy({"default": {"name": "two", "then": "ask", "approvals": 2}})
     item = await office.asked("hitl", {"text": "x"})
     edit = [{"key": "0", "verb": "edit", "args": {"to": "b", "body": "c"}}]
@@ -102,7 +104,7 @@ async def test_an_answer_by_a_run_is_not_for_what_a_reviewer_has_made_of_the_que
 
 
 @pytest.mark.promise("P6")
-async def test_an_edit_by_a_run_does_not_get_around_the_second_person(office: Office) -> None:
+async def test_edit_by_a_run_still_needs_the_second_person(office: Office) -> None:
     await office.policy(SEPARATE)
     item = await office.asked("hitl", {"text": "x"})
     thread = item["source"]["thread_id"]
@@ -111,8 +113,8 @@ async def test_an_edit_by_a_run_does_not_get_around_the_second_person(office: Of
     assert (now["status"], now["revision"]) == ("PENDING", 1)
 
 
-async def test_what_cannot_be_kept_of_a_verdict_is_refused(office: Office) -> None:
-    """Who changes it does not decide it; the rejection beside the change must not get lost."""
+async def test_edit_with_a_verdict_that_would_be_lost_is_refused(office: Office) -> None:
+    """The editor does not decide, so the rejection beside the edit must not get lost."""
     await office.policy(SEPARATE)
     item = await office.asked("batched", script(email("one"), email("two")))
     said: list[dict[str, Any]] = [
@@ -125,7 +127,7 @@ async def test_what_cannot_be_kept_of_a_verdict_is_refused(office: Office) -> No
 
 
 @pytest.mark.promise("P4")
-async def test_two_who_answer_differently_have_not_agreed(office: Office) -> None:
+async def test_two_different_answers_are_no_agreement(office: Office) -> None:
     await office.policy({"default": {"name": "two", "then": "ask", "approvals": 2}})
     item = await office.asked("hitl", {"text": "x"})
     await office.decided(item, "respond", message="account A")
@@ -133,7 +135,7 @@ async def test_two_who_answer_differently_have_not_agreed(office: Office) -> Non
     await office.decided(item, "respond", client=office.ben, message="account A")
 
 
-async def test_one_of_several_can_think_again_and_an_undo_leaves_the_others(office: Office) -> None:
+async def test_undo_by_one_approver_keeps_the_other_approvals(office: Office) -> None:
     await office.policy({"default": {"name": "two", "then": "ask", "approvals": 2}})
     item = await office.asked("hitl", {"text": "x"})
     await office.decided(item, "approve")
@@ -147,7 +149,7 @@ async def test_one_of_several_can_think_again_and_an_undo_leaves_the_others(offi
 
 @pytest.mark.promise("P5")
 @pytest.mark.parametrize("approvals", [1, 2])
-async def test_an_undo_takes_the_edit_back_as_well(office: Office, approvals: int) -> None:
+async def test_undo_reverts_the_edit(office: Office, approvals: int) -> None:
     """Or the next one to approve would agree to what its author has thought better of."""
     await office.policy({"default": {"name": "some", "then": "ask", "approvals": approvals}})
     item = await office.asked("hitl", {"text": "x"})
@@ -170,7 +172,7 @@ async def test_an_undo_takes_the_edit_back_as_well(office: Office, approvals: in
     await office.verified()
 
 
-async def test_an_undo_leaves_what_someone_else_has_changed(office: Office) -> None:
+async def test_undo_keeps_an_edit_by_someone_else(office: Office) -> None:
     await office.policy(SEPARATE)
     item = await office.asked("hitl", {"text": "x"})
     edit = [{"key": "0", "verb": "edit", "args": {"to": "b", "body": "c"}}]
@@ -180,14 +182,14 @@ async def test_an_undo_leaves_what_someone_else_has_changed(office: Office) -> N
     assert (back["status"], back["revision"], back["actions"]) == ("PENDING", 2, edited["actions"])
 
 
-async def test_an_asker_cannot_make_its_question_wait_longer_than_the_policy(office: Office) -> None:
+async def test_request_cannot_extend_the_deadline_of_the_policy(office: Office) -> None:
     await office.policy({"default": {"name": "soon", "then": "ask", "deadline": "1h"}})
     item = await office.request(expires_at="2099-01-01T00:00:00Z")
     assert item["expires_at"] < "2099"
 
 
 @pytest.mark.promise("P10")
-async def test_what_a_delivery_carries_of_a_decision_is_shown_to_administrators_only(office: Office) -> None:
+async def test_decision_in_a_delivery_is_shown_to_administrators_only(office: Office) -> None:
     item = await office.asked("hitl", {"text": "x"})
     edit = [{"key": "0", "verb": "edit", "args": {"to": "b", "body": "secret"}}]
     decided = await office.decided(item, actions=edit, grace_seconds=60)
@@ -198,18 +200,18 @@ async def test_what_a_delivery_carries_of_a_decision_is_shown_to_administrators_
     assert "secret" in (await admin.get(delivery)).text
 
 
-async def test_many_at_once_can_be_repeated_by_their_key(office: Office) -> None:
+async def test_bulk_decision_can_be_repeated_with_its_idempotency_key(office: Office) -> None:
     chosen = [await office.request(title=title) for title in ("one", "two")]
     body = {"items": [{name: one[name] for name in ("id", "revision", "hash")} for one in chosen], "verb": "approve"}
     said = [
         (await office.ana.post("/api/inbox/bulk", json=body, headers={"Idempotency-Key": "k"})).json() for _ in range(2)
     ]
     assert said[0] == said[1]
-    assert all(one["ok"] for one in said[0]["results"])
+    assert all(result["ok"] for result in said[0]["results"])
 
 
 @pytest.mark.promise("P7")
-async def test_an_edit_into_what_this_agent_may_never_do_is_refused(office: Office) -> None:
+async def test_edit_into_a_call_forbidden_for_the_agent_is_refused(office: Office) -> None:
     rule = {"name": "not so much", "then": "never", "agent": "a agent", "when": "args.limit > 100"}
     await office.policy({"rules": [rule]})
     item = await office.request()
@@ -224,7 +226,7 @@ ADMINS = {"name": "admins", "then": "ask", "by": {"roles": ["admin"]}, "mask": [
 
 
 @pytest.mark.promise("P10")
-async def test_whom_the_rule_does_not_name_neither_sees_the_secrets_nor_ends_it(office: Office) -> None:
+async def test_reviewer_not_named_by_the_rule_sees_no_secrets_and_cannot_cancel(office: Office) -> None:
     await office.policy({"rules": [{**ADMINS, "tool": "send_email"}]})
     item = await office.asked("batched", script(email("hunter2")))
     assert {"reveal", "cancel"}.isdisjoint(item["can"])
@@ -243,7 +245,7 @@ async def test_whom_the_rule_does_not_name_neither_sees_the_secrets_nor_ends_it(
 
 
 @pytest.mark.promise("P10")
-async def test_a_dry_run_tells_nothing_of_what_the_projects_handlers_hide(build: Builder) -> None:
+async def test_dry_run_shows_no_items_hidden_by_the_auth_handlers(build: Builder) -> None:
     office = await staff(await build(config=GRAPHS.parents[1] / "graphs_auth" / "langgraph.json"))
     users = ("owner:ada", "own reviewer")
     ada, otto = (office.house.client(headers={"authorization": f"Bearer {who}"}) for who in users)
@@ -256,7 +258,7 @@ async def test_a_dry_run_tells_nothing_of_what_the_projects_handlers_hide(build:
         assert (tried["ok"], tried["error"]["code"]) == (False, "not_found")
 
 
-async def test_a_dry_run_tells_who_may_not_decide_no_more_than_that(office: Office) -> None:
+async def test_dry_run_shows_callers_without_decide_only_that_they_may_not(office: Office) -> None:
     await office.policy({"rules": [ADMINS]})
     item = await office.request()
     for seen in ({"revision": 1, "hash": item["hash"]}, {"revision": 7, "hash": "x"}):
@@ -274,19 +276,17 @@ def hitl(count: int) -> dict[str, Any]:
 
 
 @pytest.mark.promise("P12")
-async def test_a_question_about_many_things_is_read_once_and_not_for_each(
-    office: Office, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_question_with_many_actions_is_parsed_once(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     await office.policy({"default": {"name": "all", "then": "ask", "mask": ["pin"]}})
     item = await office.asked("asking", hitl(60))
-    assert all(one["description"] == "••••••" for one in item["actions"]), "also what another one says of it"
+    assert all(action["description"] == "••••••" for action in item["actions"]), "also what another one says of it"
     read: list[object] = []
 
     def counted(interrupt: Any) -> Any:
         read.append(interrupt)
         return recognise(interrupt)
 
-    monkeypatch.setattr(asking, "recognise", counted)
+    monkeypatch.setattr(thread_items, "recognise", counted)
     await office.get(item["id"])
     assert len(read) <= 3
     read.clear()
@@ -298,7 +298,7 @@ async def test_a_question_about_many_things_is_read_once_and_not_for_each(
 
 
 @pytest.mark.promise("P7")
-async def test_what_asks_about_too_many_things_is_withdrawn_and_nothing_else(office: Office) -> None:
+async def test_question_with_too_many_actions_is_withdrawn(office: Office) -> None:
     """No rule has looked at them, so nobody answers, and nothing that a rule would mask is shown."""
     secret = {"name": "pay", "then": "never", "tool": "pay", "mask": ["pin"]}
     await office.policy({"rules": [secret], "default": "advise"})
@@ -308,7 +308,7 @@ async def test_what_asks_about_too_many_things_is_withdrawn_and_nothing_else(off
     assert (item["dialect"], item["gated"], item["asked"]) == ("raw", True, None)
     assert "more than 500" in item["problems"][0]["message"]
     assert "pin-" not in str(item)
-    assert [one["allowed"] for one in item["actions"]] == [[]]
+    assert [action["allowed"] for action in item["actions"]] == [[]]
     thread = item["source"]["thread_id"]
     answer = {"decisions": [{"type": "approve"}] * (MOST_ACTIONS + 1)}
     problem(await office.decide(item, "respond", message="yes"), 422, "invalid_decision")
@@ -317,3 +317,33 @@ async def test_what_asks_about_too_many_things_is_withdrawn_and_nothing_else(off
     assert (await office.get(item["id"]))["status"] == "PENDING"
     assert (await office.post(item, "cancellation")).json()["status"] == "CANCELLED"
     await office.rests(thread)
+
+
+IN_DOUBT = {"kind": "assent.in_doubt", "gate": "assent", "item_id": "i", "grant_id": "g", "name": "pay", "args": {}}
+
+
+@pytest.mark.promise("P6", "P7")
+@pytest.mark.parametrize("value", [IN_DOUBT, {"kind": "assent.in_doubt"}])
+async def test_question_that_imitates_a_doubt_of_the_gate_is_gated(office: Office, value: Any) -> None:
+    item = await office.asked("asking", {"questions": [value]})
+    assert (item["gated"], item["dialect"], item["execution"]) == (True, "raw", None)
+    thread = item["source"]["thread_id"]
+    refused = await office.answer(thread, "asking", {item["source"]["interrupt_id"]: {"approved": True}})
+    assert refused.status_code == 403, refused.text
+    assert (await office.get(item["id"]))["status"] == "PENDING"
+    await office.decided(item, "respond", message="no")
+    assert (await office.values(thread))["answers"] == ["no"]
+
+
+@pytest.mark.promise("P6")
+async def test_question_that_imitates_a_doubt_is_gated_on_postgres(postgres_url: str, build: Builder) -> None:
+    office = await open_office(build, database=postgres_url)
+    await test_question_that_imitates_a_doubt_of_the_gate_is_gated(office, IN_DOUBT)
+
+
+@pytest.mark.promise("P3")
+async def test_answer_with_the_text_of_a_breakpoint_verb_is_plain_text(office: Office) -> None:
+    """`end` ends a thread that stopped before a node; to a question it is a text like any other."""
+    item = await office.asked("asking", {"questions": [{"which": "word?"}]})
+    await office.decided(item, "respond", message="end")
+    assert (await office.values(item["source"]["thread_id"]))["answers"] == ["end"]

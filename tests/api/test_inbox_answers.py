@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from assent.domain.access import Kind
+from assent.identity.model.access import Kind
+from assent.kernel.store.transaction import Tx
+from assent.review.rows import items
 from assent.settings import Mode
-from assent.store import items
-from assent.store.transaction import Tx
 from tests.api.house import Builder
 from tests.api.reviewing import Item, Office, email, open_office, problem, script, until
 
@@ -47,7 +47,7 @@ async def undisturbed(office: Office, item: Item) -> None:
 # Advisory
 
 
-async def test_who_may_run_answers_what_is_advisory(open_door: Office) -> None:
+async def test_caller_who_may_run_answers_advisory_items(open_door: Office) -> None:
     item = await open_door.asked("hitl", {"text": "x"})
     assert item["gated"] is False
     assert item["expires_at"] is None
@@ -62,7 +62,7 @@ async def test_who_may_run_answers_what_is_advisory(open_door: Office) -> None:
     await open_door.verified()
 
 
-async def test_keyless_on_loopback_answers_what_is_advisory_and_decides_nothing(open_door: Office) -> None:
+async def test_keyless_caller_on_loopback_answers_advisory_items_only(open_door: Office) -> None:
     keyless = open_door.house.client()
     item = await open_door.asked("hitl", {"text": "x"}, client=keyless)
     assert item["requester"] == "agent:local-agent"
@@ -73,7 +73,7 @@ async def test_keyless_on_loopback_answers_what_is_advisory_and_decides_nothing(
     assert (done["status"], done["resolution"]) == ("REJECTED", "ignored")
 
 
-async def test_an_answer_nobody_can_read_is_recorded_as_such(open_door: Office) -> None:
+async def test_unreadable_answer_is_recorded_as_such(open_door: Office) -> None:
     item = await open_door.asked("hitl", {"text": "x"})
     answered = await open_door.answer(item["source"]["thread_id"], "hitl", {"anything": 1})
     assert answered.json()["answer"] == {"anything": 1}, "and passes as it is"
@@ -82,7 +82,7 @@ async def test_an_answer_nobody_can_read_is_recorded_as_such(open_door: Office) 
 
 
 @pytest.mark.parametrize("resume", [None, {}, {"decisions": []}, {"decisions": [{"type": "shrug"}]}])
-async def test_an_answer_that_would_poison_the_thread_is_refused(open_door: Office, resume: Any) -> None:
+async def test_answer_that_would_make_the_thread_unusable_is_refused(open_door: Office, resume: Any) -> None:
     item = await open_door.asked("batched", script(email()))
     answered = await open_door.answer(item["source"]["thread_id"], "batched", resume)
     assert answered.status_code == 422, answered.text
@@ -91,7 +91,7 @@ async def test_an_answer_that_would_poison_the_thread_is_refused(open_door: Offi
 
 
 @pytest.mark.promise("REVIEW-02")
-async def test_in_a_clarification_anyone_who_runs_may_speak(office: Office) -> None:
+async def test_clarification_is_answered_by_any_caller_who_may_run(office: Office) -> None:
     asked = {"kind": "clarification", "clarifications": [{"call_id": "c", "question": "Which?", "context": ""}]}
     item = await office.asked("asking", {"questions": [asked, asked]})
     assert item["gated"] is False
@@ -107,15 +107,16 @@ async def test_in_a_clarification_anyone_who_runs_may_speak(office: Office) -> N
 
 @pytest.mark.promise("P6")
 @pytest.mark.promise("REVIEW-02")
-async def test_an_agent_never_answers_what_is_gated(office: Office, tmp_path: Path) -> None:
+async def test_agent_cannot_answer_a_gated_item(office: Office, tmp_path: Path) -> None:
     log = tmp_path / "sent"
     item = await office.asked("batched", script(email("x", log)))
     thread = item["source"]["thread_id"]
     service = office.house.client(await office.house.key(Kind.SERVICE))
+    assert (await office.agent.patch(f"/threads/{thread}", json={"visibility": "shared"})).status_code == 200
     for client in (office.agent, service):
         for resume in (APPROVE, {item["source"]["interrupt_id"]: APPROVE}):
             told = refused(await office.answer(thread, "batched", resume, client), 403, "not_allowed")
-            assert [one["id"] for one in told["pending"]] == [item["source"]["interrupt_id"]]
+            assert [pending_item["id"] for pending_item in told["pending"]] == [item["source"]["interrupt_id"]]
             assert told["hint"]
         streamed = await client.post(
             f"/threads/{thread}/runs/stream", json={"assistant_id": "batched", "command": {"resume": APPROVE}}
@@ -131,7 +132,7 @@ async def test_an_agent_never_answers_what_is_gated(office: Office, tmp_path: Pa
     await office.verified()
 
 
-async def test_a_reviewers_answer_closes_it_with_grants(office: Office, tmp_path: Path) -> None:
+async def test_answer_of_a_reviewer_decides_the_item_with_grants(office: Office, tmp_path: Path) -> None:
     log = tmp_path / "sent"
     item = await office.asked("batched", script(email("x", log), email("y", log)))
     two = {
@@ -147,13 +148,13 @@ async def test_a_reviewers_answer_closes_it_with_grants(office: Office, tmp_path
     assert answered.status_code == 200, answered.text
     done = await office.get(item["id"])
     assert (done["status"], done["resolution"], done["revision"]) == ("APPROVED", "partial", 2)
-    assert [(one["call_id"], one["revision"]) for one in done["grants"]] == [("call_0_0", 2)]
+    assert [(grant["call_id"], grant["revision"]) for grant in done["grants"]] == [("call_0_0", 2)]
     assert log.read_text() == "n: n\n"
     told = refused(await office.answer(item["source"]["thread_id"], "batched", two, office.ben), 409, "answer_refused")
     assert told["pending"] == []
 
 
-async def test_what_is_gated_must_be_understood_fully(office: Office) -> None:
+async def test_answer_to_a_gated_item_must_be_exact(office: Office) -> None:
     item = await office.asked("hitl", {"text": "x"})
     told = refused(
         await office.answer(item["source"]["thread_id"], "hitl", {"any": 1}, office.ana), 422, "invalid_answer"
@@ -163,7 +164,7 @@ async def test_what_is_gated_must_be_understood_fully(office: Office) -> None:
 
 
 @pytest.mark.promise("P6")
-async def test_where_two_have_to_agree_one_answer_is_not_enough(office: Office) -> None:
+async def test_answer_of_one_reviewer_does_not_meet_a_rule_with_two_approvals(office: Office) -> None:
     await office.policy({"default": {"name": "two", "then": "ask", "approvals": 2}})
     item = await office.asked("hitl", {"text": "x"})
     told = await office.answer(item["source"]["thread_id"], "hitl", ACCEPT, office.ana)
@@ -172,7 +173,7 @@ async def test_where_two_have_to_agree_one_answer_is_not_enough(office: Office) 
 
 
 @pytest.mark.promise("P4")
-async def test_while_a_decision_can_be_undone_an_answer_is_told_who_won(office: Office) -> None:
+async def test_answer_within_the_grace_period_is_409_with_the_decision(office: Office) -> None:
     item = await office.asked("hitl", {"text": "x"})
     decided = await office.decided(item, "ignore", grace_seconds=60)
     told = refused(await office.answer(item["source"]["thread_id"], "hitl", ACCEPT, office.ben), 409, "answer_refused")
@@ -183,14 +184,14 @@ async def test_while_a_decision_can_be_undone_an_answer_is_told_who_won(office: 
 
 
 @pytest.mark.promise("P4")
-async def test_answers_and_decisions_at_once_have_one_winner(office: Office) -> None:
+async def test_concurrent_answers_and_decisions_have_one_winner(office: Office) -> None:
     item = await office.asked("hitl", {"text": "x"})
     thread = item["source"]["thread_id"]
     said = await asyncio.gather(
         *(office.answer(thread, "hitl", ACCEPT, client) for client in (office.ana, office.ben)),
         *(office.decide(item, "ignore", client) for client in (office.ana, office.ben)),
     )
-    assert sorted(one.status_code for one in said) == [200, 409, 409, 409]
+    assert sorted(response.status_code for response in said) == [200, 409, 409, 409]
     await office.rests(thread, status="idle")
     done = await office.get(item["id"])
     assert len(done["decisions"]) == 1
@@ -203,7 +204,7 @@ async def test_answers_and_decisions_at_once_have_one_winner(office: Office) -> 
 
 @pytest.mark.promise("P1")
 @pytest.mark.promise("P6")
-async def test_an_agent_cannot_move_a_thread_past_what_is_gated(office: Office, tmp_path: Path) -> None:
+async def test_agent_cannot_run_a_thread_past_a_gated_item(office: Office, tmp_path: Path) -> None:
     log = tmp_path / "sent"
     item = await office.asked("batched", script(email("x", log)))
     thread = item["source"]["thread_id"]
@@ -234,7 +235,7 @@ async def test_an_agent_cannot_move_a_thread_past_what_is_gated(office: Office, 
 
 
 @pytest.mark.parametrize("way", ["state", "goto", "interrupt", "rollback", "fork"])
-async def test_a_reviewer_may_move_it_and_its_items_are_closed(office: Office, way: str) -> None:
+async def test_run_by_a_reviewer_closes_the_pending_items(office: Office, way: str) -> None:
     item = await office.asked("hitl", {"text": "x"})
     thread = item["source"]["thread_id"]
     run: dict[str, Any] = {"assistant_id": "hitl", "input": {"text": "new"}}
@@ -262,7 +263,7 @@ async def test_a_reviewer_may_move_it_and_its_items_are_closed(office: Office, w
     assert len(waiting) == (0 if way == "state" else 1)
 
 
-async def test_a_run_that_waits_its_turn_leaves_the_question_alone(office: Office) -> None:
+async def test_queued_run_leaves_the_question_pending(office: Office) -> None:
     item = await office.asked("hitl", {"text": "x"})
     thread = item["source"]["thread_id"]
     body = {"assistant_id": "hitl", "input": {"text": "later"}, "multitask_strategy": "enqueue"}
@@ -271,13 +272,17 @@ async def test_a_run_that_waits_its_turn_leaves_the_question_alone(office: Offic
     await office.decided(item, "ignore")
 
     async def asked_again() -> list[Item]:
-        return [one for one in await office.items(f"is:pending thread:{thread}") if one["id"] != item["id"]]
+        return [
+            pending_item
+            for pending_item in await office.items(f"is:pending thread:{thread}")
+            if pending_item["id"] != item["id"]
+        ]
 
     await until(asked_again)
 
 
 @pytest.mark.parametrize("who", ["agent", "ana"])
-async def test_a_deleted_thread_takes_its_items_along(office: Office, who: str) -> None:
+async def test_deleting_a_thread_closes_its_items(office: Office, who: str) -> None:
     item = await office.asked("hitl", {"text": "x"})
     client: httpx.AsyncClient = getattr(office, who)
     gone = await client.delete(f"/threads/{item['source']['thread_id']}")
@@ -288,7 +293,7 @@ async def test_a_deleted_thread_takes_its_items_along(office: Office, who: str) 
     await office.verified()
 
 
-async def test_a_copy_of_a_waiting_thread_asks_for_itself(office: Office) -> None:
+async def test_copy_of_a_waiting_thread_has_its_own_item(office: Office) -> None:
     item = await office.asked("hitl", {"text": "x"})
     copied = await office.agent.post(f"/threads/{item['source']['thread_id']}/copy")
     assert copied.status_code == 200, copied.text
@@ -306,7 +311,7 @@ async def test_a_copy_of_a_waiting_thread_asks_for_itself(office: Office) -> Non
 # Breakpoints
 
 
-async def test_a_breakpoint_is_an_item_and_approving_goes_on(office: Office) -> None:
+async def test_approved_breakpoint_continues_the_run(office: Office) -> None:
     item = await office.asked("breakpoint", {"text": "x"})
     assert (item["type"], item["dialect"], item["actions"][0]["allowed"]) == (
         "breakpoint",
@@ -332,7 +337,7 @@ async def test_rejecting_a_breakpoint_ends_the_thread(office: Office) -> None:
     assert (done["status"], done["resolution"]) == ("REJECTED", "rejected")
 
 
-async def test_whoever_may_goes_past_a_breakpoint_by_a_run(office: Office) -> None:
+async def test_reviewer_passes_a_breakpoint_by_a_run(office: Office) -> None:
     item = await office.asked("breakpoint", {"text": "x"})
     gone_on = await office.ana.post(
         f"/threads/{item['source']['thread_id']}/runs/wait", json={"assistant_id": "breakpoint", "input": None}
@@ -348,7 +353,7 @@ async def test_whoever_may_goes_past_a_breakpoint_by_a_run(office: Office) -> No
 @pytest.mark.promise("INBOX-27")
 @pytest.mark.promise("INBOX-28")
 @pytest.mark.promise("HITL-23")
-async def test_malformed_questions_become_raw_items_that_say_what_is_wrong(office: Office) -> None:
+async def test_malformed_question_becomes_a_raw_item_with_its_problems(office: Office) -> None:
     odd: dict[str, Any] = {
         "config": {"action_request": {"action": "x", "args": {}}},
         "action_request": {"action_request": {"action": 7, "args": "no"}, "config": {}},
@@ -379,7 +384,7 @@ async def test_the_documented_example_reaches_the_inbox(office: Office) -> None:
     assert (await office.values(item["source"]["thread_id"]))["messages"][-1]["content"] == "looks good"
 
 
-async def test_questions_at_once_are_items_of_their_own(office: Office) -> None:
+async def test_parallel_questions_are_separate_items(office: Office) -> None:
     thread = await office.run("parallel", {"text": "x"})
     items = {item["title"]: item for item in await office.items(f"is:pending thread:{thread}")}
     assert set(items) == {"left?", "right?"}
@@ -387,19 +392,19 @@ async def test_questions_at_once_are_items_of_their_own(office: Office) -> None:
     assert len(told["pending"]) == 2
     await office.decided(items["right?"], "respond", message="R")
     await office.rests(thread, status="interrupted")
-    assert [one["id"] for one in await office.items(f"is:pending thread:{thread}")] == [items["left?"]["id"]]
+    assert [item["id"] for item in await office.items(f"is:pending thread:{thread}")] == [items["left?"]["id"]]
     await office.decided(items["left?"], "respond", message="L")
     assert sorted((await office.values(thread))["answers"]) == ["left=L", "right=R"]
     assert len(await office.items(f"thread:{thread}")) == 2, "no duplicates afterwards"
 
 
-async def test_questions_at_once_decided_at_once(office: Office) -> None:
+async def test_parallel_questions_can_be_decided_concurrently(office: Office) -> None:
     thread = await office.run("parallel", {"text": "x"})
     left, right = sorted(await office.items(f"is:pending thread:{thread}"), key=lambda item: str(item["title"]))
     said = await asyncio.gather(
         office.decide(left, "respond", message="L"), office.decide(right, "respond", office.ben, message="R")
     )
-    assert [one.status_code for one in said] == [200, 200]
+    assert [response.status_code for response in said] == [200, 200]
     await office.rests(thread, status="idle")
     assert sorted((await office.values(thread))["answers"]) == ["left=L", "right=R"]
     assert {item["status"] for item in await office.items(f"thread:{thread}")} == {"APPROVED"}
@@ -417,7 +422,7 @@ async def test_two_questions_in_one_node_are_asked_one_after_the_other(office: O
     assert (await office.values(thread))["answers"] == ["one", "two"]
 
 
-async def test_the_same_question_again_is_another_item(office: Office) -> None:
+async def test_repeated_question_is_a_new_item(office: Office) -> None:
     first = await office.asked("asking", {"questions": ["Why?", "Why?"]})
     thread = first["source"]["thread_id"]
     await office.decided(first, "respond", message="one")
@@ -429,7 +434,7 @@ async def test_the_same_question_again_is_another_item(office: Office) -> None:
     assert (await office.values(thread))["answers"] == ["one", "two"]
 
 
-async def test_what_fails_on_its_answer_asks_again_once_it_is_repaired(office: Office) -> None:
+async def test_repaired_thread_asks_again_after_a_failed_answer(office: Office) -> None:
     item = await office.asked("fragile", {"text": "x"})
     thread = item["source"]["thread_id"]
     await office.decided(item, "respond", message="break")
@@ -446,13 +451,13 @@ async def test_what_fails_on_its_answer_asks_again_once_it_is_repaired(office: O
     assert (await office.values(thread))["answer"] == "fine"
 
 
-async def test_a_question_inside_a_subgraph(office: Office) -> None:
+async def test_question_inside_a_subgraph_becomes_an_item(office: Office) -> None:
     item = await office.asked("subgraph", {"text": "x", "ask": True})
     await office.decided(item, "respond", message="yes")
     assert (await office.values(item["source"]["thread_id"]))["log"][-2:] == ["inner: yes", "last"]
 
 
-async def test_a_run_without_a_thread_keeps_one_until_it_is_settled(office: Office) -> None:
+async def test_stateless_run_keeps_its_thread_until_the_item_is_decided(office: Office) -> None:
     ran = await office.agent.post("/runs/wait", json={"assistant_id": "hitl", "input": {"text": "x"}})
     assert ran.status_code == 200, ran.text
     [item] = await office.items("is:pending")
@@ -470,7 +475,7 @@ async def test_a_run_without_a_thread_keeps_one_until_it_is_settled(office: Offi
 
 
 @pytest.mark.promise("P9")
-async def test_looking_changes_nothing(office: Office) -> None:
+async def test_reading_an_item_changes_nothing(office: Office) -> None:
     item = await office.asked("hitl", {"text": "x"})
     thread = item["source"]["thread_id"]
     before = await office.kinds(item["id"])
@@ -522,7 +527,7 @@ def edit_to(graph: str, to: str, log: Path) -> dict[str, Any]:
         ("one", "agent", 403),
     ],
 )
-async def test_an_edit_does_not_lead_past_the_policy(
+async def test_edit_is_judged_by_the_policy_before_it_runs(
     office: Office, tmp_path: Path, graph: str, to: str, who: str, status: int
 ) -> None:
     await office.policy(WATCHED)
@@ -533,16 +538,14 @@ async def test_an_edit_does_not_lead_past_the_policy(
     told = await office.answer(item["source"]["thread_id"], graph, edit_to(graph, to, log), client)
     assert told.status_code == status, told.text
     if status == 422:
-        assert [one["path"] for one in told.json()["errors"]] == ["actions[0].args"]
+        assert [error["path"] for error in told.json()["errors"]] == ["actions[0].args"]
     await undisturbed(office, item)
     assert not log.exists()
     await office.verified()
 
 
 @pytest.mark.parametrize(("to", "who", "grants"), [("fine", "agent", 0), ("fine", "ana", 1), ("one", "ana", 1)])
-async def test_an_edit_that_the_policy_lets_them_make_runs(
-    office: Office, tmp_path: Path, to: str, who: str, grants: int
-) -> None:
+async def test_edit_allowed_by_the_policy_runs(office: Office, tmp_path: Path, to: str, who: str, grants: int) -> None:
     await office.policy(WATCHED)
     log = tmp_path / "sent"
     item = await office.asked("batched", script(email("x", log)))
@@ -557,7 +560,7 @@ async def test_an_edit_that_the_policy_lets_them_make_runs(
 
 @pytest.mark.promise("P1")
 @pytest.mark.parametrize("to", ["evil", "locked"])
-async def test_an_edit_of_what_is_gated_is_judged_on_both_surfaces(office: Office, tmp_path: Path, to: str) -> None:
+async def test_edit_of_a_gated_item_is_judged_on_both_apis(office: Office, tmp_path: Path, to: str) -> None:
     await office.policy({**WATCHED, "default": "ask"})
     log = tmp_path / "sent"
     item = await office.asked("batched", script(email("x", log)))
@@ -565,10 +568,10 @@ async def test_an_edit_of_what_is_gated_is_judged_on_both_surfaces(office: Offic
     told = refused(
         await office.answer(item["source"]["thread_id"], "batched", resume, office.ana), 422, "invalid_answer"
     )
-    assert [one["path"] for one in told["errors"]] == ["actions[0].args"]
+    assert [error["path"] for error in told["errors"]] == ["actions[0].args"]
     args = {"to": to, "body": "x", "log": str(log)}
     said = await office.decide(item, actions=[{"key": "0", "verb": "edit", "args": args}])
-    assert [one["path"] for one in problem(said, 422, "invalid_decision")["errors"]] == ["actions[0].args"]
+    assert [error["path"] for error in problem(said, 422, "invalid_decision")["errors"]] == ["actions[0].args"]
     await undisturbed(office, item)
     assert not log.exists()
 
@@ -604,16 +607,16 @@ async def let_expire(office: Office, item: Item) -> None:
     """Its time is over, and nobody has come by to close it yet."""
 
     def write(tx: Tx) -> None:
-        found = items.get(tx, item["id"])
-        assert found is not None
-        items.change(tx, found, expires_at=tx.now())
+        stored_item = items.get(tx, item["id"])
+        assert stored_item is not None
+        items.change(tx, stored_item, expires_at=tx.now())
 
     await office.house.services.store.write("default", write)
 
 
 @pytest.mark.promise("P8")
 @pytest.mark.parametrize("default", ["ask", "advise"])
-async def test_what_has_expired_is_not_answered_any_more(office: Office, tmp_path: Path, default: str) -> None:
+async def test_expired_item_cannot_be_answered(office: Office, tmp_path: Path, default: str) -> None:
     await office.policy({"default": default})
     log = tmp_path / "sent"
     item = await office.asked("batched", script(email("x", log)))
@@ -625,7 +628,7 @@ async def test_what_has_expired_is_not_answered_any_more(office: Office, tmp_pat
 
 
 @pytest.mark.promise("P8")
-async def test_nobody_goes_past_a_breakpoint_that_has_expired(office: Office) -> None:
+async def test_expired_breakpoint_cannot_be_passed(office: Office) -> None:
     item = await office.asked("breakpoint", {"text": "x"})
     await let_expire(office, item)
     body = {"assistant_id": "breakpoint", "input": None}

@@ -12,12 +12,12 @@ import pytest
 from sqlalchemy import update
 from starlette.types import Message, Scope
 
-from assent.domain.access import DEFAULT_SCOPES, Kind, Principal, Role, operator
-from assent.services import watchers
-from assent.services.watchers import CHECK_EVERY
-from assent.store import events
-from assent.store.tables import api_keys
-from assent.store.transaction import Tx
+from assent.identity.model.access import DEFAULT_SCOPES, Kind, Principal, Role, operator
+from assent.kernel import events
+from assent.kernel.store.tables import api_keys
+from assent.kernel.store.transaction import Tx
+from assent.review import watchers
+from assent.review.watchers import CHECK_EVERY
 from tests.api.house import LOCAL, LOOPBACK, Builder, House
 from tests.api.reviewing import PATIENCE, Office, open_office, problem, staff
 
@@ -99,7 +99,7 @@ async def listening(house: House, client: httpx.AsyncClient, after: int | None =
         assert line.done(), "who leaves is let go"
 
 
-async def test_what_happens_is_heard(office: Office) -> None:
+async def test_changes_of_items_are_streamed(office: Office) -> None:
     async with listening(office.house, office.ana) as line:
         head = await line.head
         assert dict(head["headers"])[b"content-type"].startswith(b"text/event-stream")
@@ -111,13 +111,18 @@ async def test_what_happens_is_heard(office: Office) -> None:
         await office.ana.delete(f"/api/inbox/items/{item['id']}/decision")
         await office.decided(item, "reject")
         heard = await line.several(4)
-        assert [one["event"] for one in heard] == ["item.commented", "item.approved", "item.undone", "item.rejected"]
+        assert [event["event"] for event in heard] == [
+            "item.commented",
+            "item.approved",
+            "item.undone",
+            "item.rejected",
+        ]
         assert heard[-1]["data"]["item"]["status"] == "REJECTED"
         assert heard[-1]["data"]["actor"].startswith("reviewer:")
-        assert [one["id"] for one in heard] == sorted(one["id"] for one in heard)
+        assert [item["id"] for item in heard] == sorted(item["id"] for item in heard)
 
 
-async def test_who_comes_back_misses_nothing_and_hears_nothing_twice(office: Office) -> None:
+async def test_reconnect_loses_and_repeats_no_event(office: Office) -> None:
     async with listening(office.house, office.ana) as line:
         first = await office.request(title="first")
         last = (await line.next())["id"]
@@ -130,10 +135,10 @@ async def test_who_comes_back_misses_nothing_and_hears_nothing_twice(office: Off
         assert (now["event"], now["data"]["item"]["id"]) == ("item.approved", first["id"])
     async with listening(office.house, office.ana, after=0) as line:
         everything = await line.several(7)
-        assert len({one["id"] for one in everything}) == 7
+        assert len({item["id"] for item in everything}) == 7
 
 
-async def test_coming_back_while_things_happen(office: Office) -> None:
+async def test_reconnect_during_changes_loses_and_repeats_no_event(office: Office) -> None:
     """The end of what was missed and the beginning of what is live fit together without a seam."""
     made: list[str] = []
 
@@ -146,13 +151,13 @@ async def test_coming_back_while_things_happen(office: Office) -> None:
         last = (await line.next())["id"]
     working = asyncio.create_task(work())
     async with listening(office.house, office.ana, after=last) as line:
-        heard = [one["data"]["item"]["id"] for one in await line.several(30)]
+        heard = [event["data"]["item"]["id"] for event in await line.several(30)]
     await working
     assert heard == made
     assert start["id"] not in heard
 
 
-async def test_what_runs_ask_is_heard_too(office: Office) -> None:
+async def test_questions_of_runs_are_streamed(office: Office) -> None:
     async with listening(office.house, office.ben) as line:
         item = await office.asked("hitl", {"text": "x"})
         assert (await line.next())["data"]["item"]["id"] == item["id"]
@@ -162,20 +167,20 @@ async def test_what_runs_ask_is_heard_too(office: Office) -> None:
 
 
 @pytest.mark.promise("P10")
-async def test_other_tenants_are_never_heard(office: Office) -> None:
+async def test_events_of_other_tenants_are_not_streamed(office: Office) -> None:
     acme = await staff(office.house, tenant="acme")
     async with listening(office.house, office.ana) as ours, listening(office.house, acme.ana, after=0) as theirs:
         mine = await office.request(title="ours")
         other = await acme.request(title="theirs")
         last = await office.request(title="last")
-        assert [one["data"]["item"]["id"] for one in await ours.several(2)] == [mine["id"], last["id"]]
+        assert [event["data"]["item"]["id"] for event in await ours.several(2)] == [mine["id"], last["id"]]
         assert (await theirs.next())["data"]["item"]["id"] == other["id"]
         await acme.decided(other, "approve")
         assert (await theirs.next())["event"] == "item.approved"
         assert ours.sent.empty()
 
 
-async def test_a_line_is_only_for_who_may_read(office: Office) -> None:
+async def test_stream_without_the_read_scope_is_refused(office: Office) -> None:
     problem(await office.house.client().get("/api/inbox/events"), 401, "unauthenticated")
     await office.house.person("vera", Role.VIEWER)
     commenter = office.house.client(await office.house.key_of("ana", "comments:write"))
@@ -197,7 +202,7 @@ async def revoke(office: Office, client: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.promise("P10")
-async def test_a_line_closes_with_its_key(office: Office) -> None:
+async def test_stream_closes_when_its_key_is_revoked(office: Office) -> None:
     """And only that line: who still may look hears on."""
     assert CHECK_EVERY <= 1
     async with (
@@ -217,7 +222,7 @@ async def test_a_line_closes_with_its_key(office: Office) -> None:
     assert b"item.created" not in b"".join(told), "nothing is told after it"
 
 
-async def test_a_line_closes_with_its_session(office: Office) -> None:
+async def test_stream_closes_when_its_session_ends(office: Office) -> None:
     browser = await office.house.signed_in("cleo")
     async with listening(office.house, browser) as line:
         item = await office.request()
@@ -226,7 +231,7 @@ async def test_a_line_closes_with_its_session(office: Office) -> None:
         await closes(line)
 
 
-async def test_a_line_closes_with_its_person(office: Office) -> None:
+async def test_stream_closes_when_its_person_is_disabled(office: Office) -> None:
     browser = await office.house.signed_in("cleo")
     key = office.house.client(await office.house.key_of("cleo"))
     async with listening(office.house, browser) as signed_in, listening(office.house, key) as by_key:
@@ -235,7 +240,7 @@ async def test_a_line_closes_with_its_person(office: Office) -> None:
         await closes(by_key)
 
 
-async def test_a_line_closes_when_its_key_expires(office: Office) -> None:
+async def test_stream_closes_when_its_key_expires(office: Office) -> None:
     brief = office.house.client(await office.house.key_of("ana", lifetime=timedelta(hours=1)))
     async with listening(office.house, brief) as line, listening(office.house, office.ana) as other:
         office.house.pass_time(timedelta(hours=2))
@@ -243,7 +248,7 @@ async def test_a_line_closes_when_its_key_expires(office: Office) -> None:
         assert not other.closed.is_set()
 
 
-async def test_a_line_closes_when_its_key_may_not_read_any_more(office: Office) -> None:
+async def test_stream_closes_when_its_key_loses_the_read_scope(office: Office) -> None:
     def narrow(tx: Tx) -> None:
         tx.change(update(api_keys).values(scopes=["comments:write"]).where(api_keys.c.kind == Kind.AGENT))
 
@@ -253,7 +258,7 @@ async def test_a_line_closes_when_its_key_may_not_read_any_more(office: Office) 
         assert not other.closed.is_set()
 
 
-async def test_what_is_gone_does_not_hold_up_what_came_after(office: Office) -> None:
+async def test_events_of_deleted_items_do_not_delay_later_events(office: Office) -> None:
     """More events in a row than are read at once, all of items that are not there any more."""
     store = office.house.services.store
 
@@ -269,7 +274,7 @@ async def test_what_is_gone_does_not_hold_up_what_came_after(office: Office) -> 
         assert (await line.next())["data"]["item"]["id"] == item["id"]
 
 
-async def test_a_user_of_the_projects_own_handler_comes_back_through_it(
+async def test_stream_of_an_auth_handler_user_ends_and_reconnects_through_the_handler(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their handler is not asked every second: instead, the line ends after a while."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assent.domain.access import Kind
+from assent.identity.model.access import Kind
 from tests.api.house import Builder
 from tests.api.reviewing import Office, open_office, problem, until
 from tests.receiver import Receiver, receiving, verified
@@ -21,7 +21,7 @@ async def office(build: Builder) -> Office:
 
 @pytest.mark.promise("REVIEW-01")
 @pytest.mark.promise("REVIEW-35")
-async def test_a_request_lands_as_a_pending_item(office: Office) -> None:
+async def test_request_becomes_a_pending_item(office: Office) -> None:
     thread = await office.thread()
     ends = (datetime.now(UTC) + timedelta(days=1)).replace(microsecond=0)
     item = await office.request(
@@ -52,7 +52,7 @@ async def test_a_request_names_its_actions(office: Office) -> None:
         {"key": "why", "name": "say", "args": "text", "allowed": ["respond", "ignore"]},
     ]
     item = await office.request(actions=actions)
-    assert [(one["key"], one["allowed"]) for one in item["actions"]] == [
+    assert [(action["key"], action["allowed"]) for action in item["actions"]] == [
         ("0", ["approve", "edit", "reject"]),
         ("why", ["respond", "ignore"]),
     ]
@@ -81,7 +81,7 @@ async def test_a_request_names_its_actions(office: Office) -> None:
         {"dedupe_key": ""},
     ],
 )
-async def test_a_request_that_cannot_be_asked_is_refused(office: Office, wrong: dict[str, Any]) -> None:
+async def test_invalid_request_is_refused(office: Office, wrong: dict[str, Any]) -> None:
     problem(await office.agent.post("/api/inbox/items", json={**BODY, **wrong}), 422, "invalid_request")
     assert (await office.page())["counts"] == {"pending": 0, "resolved": 0}
 
@@ -98,12 +98,12 @@ async def test_a_request_that_cannot_be_asked_is_refused(office: Office, wrong: 
     ],
     ids=str,
 )
-async def test_a_schema_that_cannot_be_kept_is_refused(office: Office, part: Any, path: str) -> None:
+async def test_unenforceable_schema_is_refused(office: Office, part: Any, path: str) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "array", "items": part}}}
     actions = [{"name": "pay", "args": {}, "schema": schema}]
     body = {**BODY, "actions": actions}
     refused = problem(await office.agent.post("/api/inbox/items", json=body), 422, "invalid_request")
-    assert [one["path"] for one in refused["errors"]] == [path]
+    assert [error["path"] for error in refused["errors"]] == [path]
     assert "properties.a.items" in refused["detail"]
     assert await office.items() == []
     item = await office.request()
@@ -111,7 +111,7 @@ async def test_a_schema_that_cannot_be_kept_is_refused(office: Office, part: Any
     problem(await office.post(item, "resubmission", office.agent, actions=actions), 422, "invalid_request")
 
 
-async def test_a_callback_must_be_callable(office: Office) -> None:
+async def test_callback_url_that_cannot_be_called_is_refused(office: Office) -> None:
     for target in ("http://10.0.0.1/hook", "ftp://example.com", "nonsense"):
         refused = await office.agent.post("/api/inbox/items", json={**BODY, "callback": target})
         assert refused.status_code == 422, refused.text
@@ -122,7 +122,7 @@ async def test_a_callback_must_be_callable(office: Office) -> None:
 async def test_the_same_dedupe_key_finds_the_same_item(office: Office) -> None:
     body = {**BODY, "dedupe_key": "d"}
     made = await asyncio.gather(*(office.agent.post("/api/inbox/items", json=body) for _ in range(6)))
-    assert sorted(one.status_code for one in made) == [200] * 5 + [201]
+    assert sorted(response.status_code for response in made) == [200] * 5 + [201]
     assert len({one.json()["id"] for one in made}) == 1
     other = await office.agent.post("/api/inbox/items", json={**body, "title": "Something else"})
     assert (other.status_code, other.json()["title"]) == (200, "Raise the limit")
@@ -135,7 +135,7 @@ async def test_the_same_dedupe_key_finds_the_same_item(office: Office) -> None:
 async def test_the_same_idempotency_key_makes_one_item(office: Office) -> None:
     key = {"Idempotency-Key": "k"}
     made = await asyncio.gather(*(office.agent.post("/api/inbox/items", json=BODY, headers=key) for _ in range(5)))
-    assert {one.status_code for one in made} == {201}
+    assert {response.status_code for response in made} == {201}
     assert len({one.text for one in made}) == 1
     other = await office.agent.post("/api/inbox/items", json={**BODY, "title": "x"}, headers=key)
     problem(other, 422, "key_reused")
@@ -145,7 +145,7 @@ async def test_the_same_idempotency_key_makes_one_item(office: Office) -> None:
 
 
 @pytest.mark.promise("REVIEW-41")
-async def test_who_asked_is_called_back_once_with_a_signature(office: Office) -> None:
+async def test_requester_is_called_back_once_with_a_signature(office: Office) -> None:
     async with receiving() as receiver:
         item = await office.request(callback=f"{receiver.url}/woken")
         await office.post(item, "comments", text="fine by me")
@@ -154,14 +154,14 @@ async def test_who_asked_is_called_back_once_with_a_signature(office: Office) ->
         told = call.json
         assert (call.path, told["event"], told["kind"], told["item_id"]) == ("/woken", "item", "decision", item["id"])
         assert told["actions"] == [{"key": "0", "verb": "approve"}]
-        assert (told["notes"], [one["text"] for one in told["comments"]]) == ("go ahead", ["fine by me"])
+        assert (told["notes"], [comment["text"] for comment in told["comments"]]) == ("go ahead", ["fine by me"])
         admin = await office.house.admin()
         assert verified(call, (await admin.get("/api/webhooks/secret")).json()["secret"])
         await _delivered(office, item["id"])
     assert len(receiver.calls) == 1
 
 
-async def test_what_is_taken_back_in_time_is_never_told(office: Office) -> None:
+async def test_undone_decision_is_never_sent_to_the_callback(office: Office) -> None:
     async with receiving() as receiver:
         item = await office.request(callback=receiver.url)
         await office.decided(item, "approve", grace_seconds=60)
@@ -195,7 +195,7 @@ async def test_a_request_is_sent_back_and_resubmitted(office: Office) -> None:
         assert (back["status"], back["revision"]) == ("REVISION_REQUESTED", 1)
         [call] = await receiver.has(1)
         assert (call.json["kind"], call.json["notes"]) == ("revision_request", "lower")
-        assert [one["text"] for one in call.json["comments"]] == ["three at most"]
+        assert [comment["text"] for comment in call.json["comments"]] == ["three at most"]
     seen = await office.get(item["id"], office.agent)
     assert "resubmit" in seen["can"]
     stranger = office.house.client(await office.house.key())
@@ -205,20 +205,20 @@ async def test_a_request_is_sent_back_and_resubmitted(office: Office) -> None:
     assert again["actions"][0]["args"] == {"limit": 3}
     problem(await office.decide(item, "approve"), 409, "stale_revision")
     history = (await office.ana.get(f"/api/inbox/items/{item['id']}/revisions")).json()
-    assert [one["title"] for one in history] == ["Raise the limit", "Lower"]
-    assert [one["notes"] for one in again["decisions"]] == ["lower"], "the notes are kept"
+    assert [state["title"] for state in history] == ["Raise the limit", "Lower"]
+    assert [decision["notes"] for decision in again["decisions"]] == ["lower"], "the notes are kept"
     await office.decided(again, "approve")
     await office.verified()
 
 
 @pytest.mark.promise("REVIEW-23")
 @pytest.mark.parametrize(("verb", "status"), [("approve", "APPROVED"), ("reject", "REJECTED")])
-async def test_what_was_sent_back_can_be_decided_all_the_same(office: Office, verb: str, status: str) -> None:
+async def test_request_that_was_sent_back_can_still_be_decided(office: Office, verb: str, status: str) -> None:
     item = await office.request()
     await office.ask_revision(item)
     done = await office.decided(item, verb)
     assert done["status"] == status
-    assert [(one["kind"], one["standing"]) for one in done["decisions"]] == [
+    assert [(decision["kind"], decision["standing"]) for decision in done["decisions"]] == [
         ("revision_request", False),
         ("decision", True),
     ]
@@ -234,16 +234,16 @@ async def test_while_sending_back_can_be_undone_nothing_else_is_decided(office: 
     await office.decided(item, "approve", client=office.ben)
 
 
-async def test_two_agree_on_what_was_sent_back(office: Office) -> None:
+async def test_two_approvals_count_on_a_request_that_was_sent_back(office: Office) -> None:
     await office.policy({"default": {"name": "two", "then": "ask", "approvals": 2}})
     item = await office.request()
     await office.decided(item, "approve")
     await office.ask_revision(item, client=office.ben)
-    one = await office.decided(item, "approve", client=office.ben)
-    assert (one["status"], one["approvals"]["given"]) == ("APPROVED", 2)
+    decided = await office.decided(item, "approve", client=office.ben)
+    assert (decided["status"], decided["approvals"]["given"]) == ("APPROVED", 2)
 
 
-async def test_a_resubmission_is_judged_by_what_it_asks(office: Office) -> None:
+async def test_resubmission_is_judged_by_its_new_arguments(office: Office) -> None:
     rules = [
         {"name": "no", "then": "never", "tool": "drop"},
         {"name": "two", "then": "ask", "tool": "pay", "approvals": 2},
@@ -265,7 +265,7 @@ async def test_a_resubmission_is_judged_by_what_it_asks(office: Office) -> None:
 @pytest.mark.promise("REVIEW-52")
 @pytest.mark.promise("P7")
 @pytest.mark.promise("P8")
-async def test_what_nobody_decides_expires_by_the_databases_clock(office: Office) -> None:
+async def test_undecided_request_expires_by_the_databases_clock(office: Office) -> None:
     async with receiving() as receiver:
         ends = datetime.now(UTC) + timedelta(hours=1)
         item = await office.request(callback=receiver.url, expires_at=ends.isoformat())
@@ -283,7 +283,7 @@ async def test_what_nobody_decides_expires_by_the_databases_clock(office: Office
     await office.verified()
 
 
-async def test_a_withdrawn_request_is_told_with_the_reason(office: Office) -> None:
+async def test_withdrawn_request_calls_back_with_the_reason(office: Office) -> None:
     async with receiving() as receiver:
         item = await office.request(callback=receiver.url)
         gone = (await office.post(item, "cancellation", office.agent, notes="not needed")).json()
@@ -298,7 +298,7 @@ async def _told(receiver: Receiver, reason: str) -> None:
 
 
 @pytest.mark.promise("P7")
-async def test_a_waiting_agent_hears_that_nobody_decided(office: Office) -> None:
+async def test_waiting_agent_is_informed_of_the_expiry(office: Office) -> None:
     asked = {"kind": "confirmation", "tool_calls": [{"call_id": "c", "tool_name": "pay", "arguments": {}}]}
     item = await office.asked("asking", {"questions": [asked]})
     assert item["expires_at"] is not None

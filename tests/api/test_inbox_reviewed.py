@@ -14,7 +14,7 @@ async def office(build: Builder) -> Office:
 
 
 @pytest.mark.parametrize("moment", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"])
-async def test_a_time_that_cannot_be_reckoned_with_is_refused(office: Office, moment: str) -> None:
+async def test_time_out_of_range_is_refused(office: Office, moment: str) -> None:
     asked = {"type": "x", "title": "t", "expires_at": moment}
     problem(await office.agent.post("/api/inbox/items", json=asked), 422, "invalid_request")
     item = await office.request()
@@ -36,7 +36,7 @@ async def test_a_policy_that_is_nested_too_deep_is_refused(office: Office) -> No
 
 
 @pytest.mark.promise("P6")
-async def test_everyone_who_has_edited_leaves_it_to_others(office: Office, tmp_path: Path) -> None:
+async def test_editor_cannot_approve_under_separate_duties(office: Office, tmp_path: Path) -> None:
     """Under separate duties somebody else's edit, of another action, does not make one's own a stranger's."""
     await office.policy({"default": {"name": "default", "then": "ask", "separate_duties": True}})
     log = tmp_path / "sent"
@@ -57,7 +57,7 @@ async def test_everyone_who_has_edited_leaves_it_to_others(office: Office, tmp_p
 
 
 @pytest.mark.promise("P6")
-async def test_who_has_edited_decides_again_once_the_agent_asks_anew(office: Office) -> None:
+async def test_editor_may_decide_again_once_the_agent_asks_again(office: Office) -> None:
     await office.policy({"default": {"name": "default", "then": "ask", "separate_duties": True}})
     item = await office.request()
     item = await office.decided(item, actions=[{"key": "0", "verb": "edit", "args": {"limit": 6}}])

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from assent.domain.access import DEFAULT_TENANT, Role
+from assent.identity.model.access import DEFAULT_TENANT, Role
 from tests.api.house import LOOPBACK, Builder, House
 from tests.api.reviewing import open_office
 
 SEARCH = {"name": "Risky", "filter": "is:pending risk:high"}
 
 
-async def test_add_look_change_remove(house: House) -> None:
+async def test_inbox_is_added_read_changed_and_removed(house: House) -> None:
     ana = house.client(await house.person("ana", Role.VIEWER))
     made = await ana.post("/api/inboxes", json=SEARCH)
     assert made.status_code == 201, made.text
@@ -37,7 +37,7 @@ async def test_add_look_change_remove(house: House) -> None:
 
 
 @pytest.mark.promise("INBOX-05", "INBOX-06", "INBOX-07")
-async def test_graphs_of_this_server_and_no_other(build: Builder) -> None:
+async def test_inbox_of_a_graph_on_another_server_is_refused(build: Builder) -> None:
     office = await open_office(build)
     graph = sorted(office.house.engine.project.graphs)[0]
     made = await office.ana.post("/api/inboxes", json={"graph_id": graph})
@@ -52,21 +52,21 @@ async def test_graphs_of_this_server_and_no_other(build: Builder) -> None:
     ("body", "why"),
     [
         ({}, "either a graph or a search"),
-        ({"graph_id": "x"}, "there is no graph or assistant"),
+        ({"graph_id": "x"}, "graph or assistant"),
         ({"filter": "refund"}, "needs a name"),
-        ({"filter": "colour:blue", "name": "x"}, "no field"),
+        ({"filter": "colour:blue", "name": "x"}, "unknown field"),
         ({"filter": "f" * 501, "name": "x"}, "500"),
         ({"filter": "refund", "name": "x", "colour": "blue"}, "colour"),
     ],
 )
-async def test_what_cannot_be_is_said(house: House, body: dict[str, Any], why: str) -> None:
+async def test_invalid_inbox_is_422_with_the_reason(house: House, body: dict[str, Any], why: str) -> None:
     ana = house.client(await house.person("ana"))
     refused = await ana.post("/api/inboxes", json=body)
     assert refused.status_code == 422
     assert why in refused.text
 
 
-async def test_an_idempotency_key_adds_one(house: House) -> None:
+async def test_repeated_idempotency_key_adds_one_inbox(house: House) -> None:
     ana, once = house.client(await house.person("ana")), {"Idempotency-Key": "one"}
     answers = [await ana.post("/api/inboxes", json=SEARCH, headers=once) for _ in range(2)]
     assert answers[0].json() == answers[1].json()
@@ -74,7 +74,7 @@ async def test_an_idempotency_key_adds_one(house: House) -> None:
     assert other.json()["code"] == "key_reused"
 
 
-async def test_they_are_ones_own_also_after_a_person_is_forgotten(house: House) -> None:
+async def test_inboxes_are_private_and_erased_with_their_owner(house: House) -> None:
     ana, ben = house.client(await house.person("ana")), house.client(await house.person("ben"))
     made = (await ana.post("/api/inboxes", json=SEARCH)).json()
     assert (await ben.get(f"/api/inboxes/{made['id']}")).status_code == 404

@@ -6,8 +6,9 @@ import httpx
 import pytest
 from fastapi import Request
 
-from assent.http.routing import router
-from tests.api.house import House
+from assent.identity.model.access import Role
+from assent.surfaces.http.routing import router
+from tests.api.house import Builder, House
 
 JSON = {"content-type": "application/json"}
 DEEP = '{"name":' * 65 + "1" + "}" * 65
@@ -21,12 +22,12 @@ async def post(house: House, text: str | bytes, content_type: str = "application
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('{"name":"ana","name":"eve"}', "name: this key comes twice"),
+        ('{"name":"ana","name":"eve"}', "name: this key is a duplicate"),
         ('{"name":"ana","email":NaN}', "email: nan is not a JSON number"),
         ('{"name":"ana","email":-Infinity}', "email: -inf is not a JSON number"),
         ('{"name":"ana","email":1e999}', "email: inf is not a JSON number"),
-        ('{"name":"\\ud800"}', "name: a lone surrogate, which is no character"),
-        ('{"\\udfff":1}', "a lone surrogate, which is no character"),
+        ('{"name":"\\ud800"}', "name: a lone surrogate, which is not a character"),
+        ('{"\\udfff":1}', "a lone surrogate, which is not a character"),
         (DEEP, "nested deeper than 64"),
         ("[" * 100_000, "nested far too deep"),
         ('{"name":' + "9" * 5000 + "}", "digits"),
@@ -35,13 +36,13 @@ async def post(house: House, text: str | bytes, content_type: str = "application
         ("nothing", "line 1, column 1"),
     ],
 )
-async def test_what_readers_disagree_on_is_refused_and_said_where(house: House, text: str | bytes, why: str) -> None:
+async def test_ambiguous_json_is_refused_with_its_position(house: House, text: str | bytes, why: str) -> None:
     response = await post(house, text)
     assert (response.status_code, response.json()["code"]) == (422, "invalid_json")
     assert why in response.json()["detail"]
 
 
-async def test_control_what_everyone_reads_alike_is_taken(house: House) -> None:
+async def test_control_unambiguous_json_is_accepted(house: House) -> None:
     response = await post(house, '{"name":"\\ud83d\\ude00","email":null}')
     assert (response.status_code, response.json()["name"]) == (201, "😀")
 
@@ -52,11 +53,49 @@ async def test_every_kind_of_json_is_read_in_the_same_way(house: House, content_
     assert response.json()["code"] == "invalid_json"
 
 
-@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", ""])
-async def test_a_form_of_another_site_cannot_pass_for_json(house: House, content_type: str) -> None:
-    """These types need no preflight, so a page elsewhere could send them: their body is never read as JSON."""
-    response = await post(house, '{"name":"eve","role":"admin"}', content_type)
-    assert (response.status_code, response.json()["code"]) == (422, "invalid_request")
+UNDECLARED = ["text/plain", "application/x-www-form-urlencoded", ""]
+
+
+@pytest.mark.parametrize("content_type", UNDECLARED)
+async def test_with_a_cookie_a_body_that_is_not_declared_as_json_is_not_read(house: House, content_type: str) -> None:
+    """These types need no preflight, so a page elsewhere could send them."""
+    admin = await house.signed_in("ana", Role.ADMIN)
+    sent, headers = b'{"name":"eve","role":"admin"}', {"content-type": content_type}
+    response = await admin.post("/api/users", content=sent, headers=headers)
+    assert (response.status_code, response.json()["code"]) == (422, "invalid_json")
+    assert "application/json" in response.json()["hint"]
+
+
+@pytest.mark.parametrize("path", ["/threads", "/assistants/search", "/runs"])
+@pytest.mark.parametrize("content_type", UNDECLARED)
+async def test_without_a_key_a_body_that_is_not_declared_as_json_is_not_read(
+    dev_house: House, content_type: str, path: str
+) -> None:
+    response = await dev_house.client().post(path, content=b"{}", headers={"content-type": content_type})
+    assert (response.status_code, response.json()["code"]) == (422, "invalid_json")
+    assert "application/json" in response.json()["hint"]
+
+
+@pytest.mark.parametrize("content_type", UNDECLARED)
+async def test_control_with_a_key_an_undeclared_body_is_read(house: House, content_type: str) -> None:
+    assert (await post(house, '{"name":"eve"}', content_type)).status_code == 201
+
+
+async def test_more_values_than_the_setting_allows_are_refused_before_they_are_read(build: Builder) -> None:
+    house = await build(max_body_values=1000)
+    agent = house.client(await house.key(), headers=JSON)
+    for body in ("[" + "[]," * 1000 + "[]]", '{"metadata":{"a":[' + "1," * 2000 + "1]}}", "[" + '"",' * 1000 + '""]'):
+        response = await agent.post("/threads", content=body)
+        assert (response.status_code, response.json()["code"]) == (413, "too_large")
+        assert "max_body_values" in response.json()["hint"]
+
+
+async def test_control_a_string_that_looks_like_many_values_is_read(build: Builder) -> None:
+    house = await build(max_body_values=1000)
+    agent = house.client(await house.key(), headers=JSON)
+    text = 'a,"[{\\' * 5000
+    response = await agent.post("/threads", content=json.dumps({"metadata": {"text": text}}))
+    assert response.json()["metadata"]["text"] == text
 
 
 async def test_integers_of_any_size_arrive_exactly(own_house: House) -> None:
@@ -73,7 +112,7 @@ async def test_integers_of_any_size_arrive_exactly(own_house: House) -> None:
         assert response.json() == str(number)
 
 
-async def test_a_field_that_nobody_knows_is_refused(house: House) -> None:
+async def test_unknown_field_is_refused(house: House) -> None:
     response = await post(house, '{"name":"ana","rolle":"admin"}')
     assert (response.status_code, response.json()["errors"][0]["path"]) == (422, "rolle")
 

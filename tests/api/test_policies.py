@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from assent.domain.access import Kind, Role
+from assent.identity.model.access import Kind, Role
 from tests.api.house import Builder
 from tests.api.reviewing import Office, email, open_office, problem, script, staff
 
@@ -32,10 +32,10 @@ async def admin(office: Office) -> httpx.AsyncClient:
     return await office.house.admin()
 
 
-async def test_where_nobody_wrote_one_everything_is_asked(office: Office) -> None:
-    found = (await office.ana.get("/api/policies")).json()
-    assert found["policy"]["default"]["then"] == "ask"
-    assert found["policy"]["rules"] == []
+async def test_without_a_policy_every_call_needs_approval(office: Office) -> None:
+    body = (await office.ana.get("/api/policies")).json()
+    assert body["policy"]["default"]["then"] == "ask"
+    assert body["policy"]["rules"] == []
 
 
 async def test_a_policy_is_put_in_force_and_kept(office: Office, admin: httpx.AsyncClient) -> None:
@@ -53,13 +53,13 @@ async def test_a_policy_is_put_in_force_and_kept(office: Office, admin: httpx.As
     versions = (await admin.get("/api/policies/versions", params={"limit": 1})).json()
     assert versions["items"][0]["version"] == again["version"]
     rest = (await admin.get("/api/policies/versions", params={"cursor": versions["next"]})).json()
-    assert now["version"] in [one["version"] for one in rest["items"]]
+    assert now["version"] in [item["version"] for item in rest["items"]]
     told = (await admin.get("/api/audit/events", params={"kind": "policy.changed"})).json()["items"]
     assert len(told) >= 2
     await office.verified()
 
 
-async def test_a_policy_that_cannot_be_kept_names_rule_and_field(admin: httpx.AsyncClient) -> None:
+async def test_invalid_policy_is_refused_with_rule_and_field(admin: httpx.AsyncClient) -> None:
     rules: list[dict[str, Any]] = [
         {"name": "a", "then": "perhaps"},
         {"name": "b", "then": "ask", "approvals": 0},
@@ -68,7 +68,7 @@ async def test_a_policy_that_cannot_be_kept_names_rule_and_field(admin: httpx.As
         {"then": "ask"},
     ]
     refused = problem(await admin.put("/api/policies", json={"policy": {"rules": rules}}), 422, "invalid_policy")
-    paths = [one["path"] for one in refused["errors"]]
+    paths = [error["path"] for error in refused["errors"]]
     for index in range(5):
         assert any(path.startswith(f"rules[{index}]") for path in paths), (index, paths)
     others: list[Any] = ["default = ", 7, None, [], {"default": "perhaps"}]
@@ -77,15 +77,15 @@ async def test_a_policy_that_cannot_be_kept_names_rule_and_field(admin: httpx.As
 
 
 @pytest.mark.promise("P6")
-async def test_only_who_may_write_policies_does(office: Office) -> None:
+async def test_policy_is_written_only_with_its_scope(office: Office) -> None:
     for client in (office.agent, office.ana):
         refused = problem(await client.put("/api/policies", json={"policy": {"default": "allow"}}), 403, "not_allowed")
         assert refused["missing"] == ["policy:write"]
 
 
 @pytest.mark.promise("P6")
-async def test_a_program_does_not_say_what_runs_without_being_asked(office: Office, admin: httpx.AsyncClient) -> None:
-    """Whatever its key says: one that may loosen the policy needs no approval any more. The operator may."""
+async def test_program_cannot_loosen_the_policy(office: Office, admin: httpx.AsyncClient) -> None:
+    """A program with any scopes: one that may loosen the policy needs no approval. The operator may."""
     service = office.house.client(await office.house.key(Kind.SERVICE, "policy:write", "items:read", "admin"))
     before = (await admin.get("/api/policies")).json()
     for policy in ({"default": "allow"}, {}, TOML):
@@ -96,7 +96,7 @@ async def test_a_program_does_not_say_what_runs_without_being_asked(office: Offi
     assert (await admin.put("/api/policies", json={"policy": TOML})).status_code == 200
 
 
-async def test_a_program_may_take_a_standing_approval_back(office: Office, admin: httpx.AsyncClient) -> None:
+async def test_program_may_revoke_a_standing_approval(office: Office, admin: httpx.AsyncClient) -> None:
     item = await office.asked("batched", script(email("hi")))
     made = await admin.post("/api/standing-approvals", json={"item_id": item["id"], "lifetime_seconds": 60})
     service = office.house.client(await office.house.key(Kind.SERVICE, "policy:write", "items:read"))
@@ -104,7 +104,7 @@ async def test_a_program_may_take_a_standing_approval_back(office: Office, admin
     assert gone.json()["revoked_at"] is not None
 
 
-async def test_an_item_keeps_the_policy_it_was_asked_under(office: Office, admin: httpx.AsyncClient) -> None:
+async def test_item_keeps_the_policy_version_of_its_creation(office: Office, admin: httpx.AsyncClient) -> None:
     item = await office.asked("hitl", {"text": "x"})
     two = {"default": {"name": "two", "then": "ask", "approvals": 2}}
     assert (await admin.put("/api/policies", json={"policy": two})).status_code == 200
@@ -112,7 +112,7 @@ async def test_an_item_keeps_the_policy_it_was_asked_under(office: Office, admin
     assert (await office.asked("hitl", {"text": "y"}))["approvals"]["needed"] == 2
 
 
-async def test_rules_say_who_at_which_risk_with_which_verbs(office: Office) -> None:
+async def test_item_shows_deciders_risk_and_verbs_of_its_rule(office: Office) -> None:
     rules = [
         {"name": "never", "then": "never", "tool": "send_email", "when": 'args.body == "spam"'},
         {"name": "mail", "then": "ask", "tool": "send_*", "risk": "high", "verbs": ["approve", "reject"]},
@@ -125,7 +125,60 @@ async def test_rules_say_who_at_which_risk_with_which_verbs(office: Office) -> N
     spam = await office.asked("batched", script(email("spam")))
     assert spam["actions"][0]["allowed"] == ["reject", "respond"], "which both run nothing"
     problem(await office.decide(spam, "approve"), 422, "invalid_decision")
-    assert [one["id"] for one in await office.items("risk:high")] == [mail["id"]]
+    assert [item["id"] for item in await office.items("risk:high")] == [mail["id"]]
+
+
+REFUND = ("refund_payment", {"amount": 249.9, "currency": "EUR", "order": "4711"})
+WIPE = ("run_shell", {"command": "sudo rm -rf /srv/data"})
+
+
+def calls(*named: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"name": name, "args": args, "allowed": ["approve", "edit", "reject"]} for name, args in named]
+
+
+async def test_risk_reasons_and_cautions_are_those_of_each_action(office: Office) -> None:
+    rules = [{"name": "refunds", "then": "ask", "tool": "refund_*", "risk": "critical"}]
+    await office.policy({"rules": rules, "default": "ask"})
+    item = await office.request(actions=calls(email(), REFUND, WIPE))
+    mail, refund, wipe = item["actions"]
+    assert (mail["risk"], mail["risk_reasons"], mail["cautions"]) == (None, [], [])
+    assert (refund["risk"], refund["risk_reasons"]) == ("critical", [{"risk": "critical", "rule": "refunds"}])
+    assert refund["cautions"] == []
+    assert wipe["risk"] == "high"
+    assert {caution["text"] for caution in wipe["cautions"]} == {
+        "Deletes whole folders without confirmation (rm -rf).",
+        "Runs as administrator (sudo).",
+    }
+    assert {caution["detail"] for caution in wipe["cautions"]} == {"sudo rm -rf /srv/data"}
+    assert item["risk"] == "critical", "the highest of its actions"
+    [listed] = await office.items(arguments=True)
+    assert listed["risk_reasons"] == item["risk_reasons"]
+    assert listed["risk_reasons"][0] == {
+        "action": refund["key"],
+        "name": "refund_payment",
+        "risk": "critical",
+        "rule": "refunds",
+    }
+    assert {reason["name"] for reason in listed["risk_reasons"]} == {"refund_payment", "run_shell"}
+    assert [action["risk"] for action in listed["actions"]] == [None, "critical", "high"]
+
+
+async def test_an_edit_changes_the_cautions_and_keeps_the_risk_of_the_rules(office: Office) -> None:
+    rules = [{"name": "shells", "then": "ask", "tool": "run_shell", "risk": "medium", "approvals": 2}]
+    await office.policy({"rules": rules, "default": "ask"})
+    item = await office.request(actions=calls(WIPE))
+    assert item["risk"] == "high"
+    edit = {"key": item["actions"][0]["key"], "verb": "edit", "args": {"command": "ls /srv/data"}}
+    edited = await office.decided(item, actions=[edit])
+    assert (edited["risk"], edited["actions"][0]["cautions"]) == ("medium", [])
+    assert [reason["rule"] for reason in edited["risk_reasons"]] == ["shells"]
+
+
+async def test_a_caution_quotes_no_secret(office: Office) -> None:
+    await office.policy({"default": {"name": "default", "then": "ask", "mask": ["command"]}})
+    item = await office.request(actions=calls(WIPE))
+    assert item["risk"] == "high", "the rating sees the whole call"
+    assert "/srv/data" not in str(item)
 
 
 @pytest.mark.promise("P10")
@@ -158,7 +211,7 @@ async def test_secrets_are_masked_everywhere(office: Office) -> None:
 
 
 @pytest.mark.promise("P10")
-async def test_trying_a_policy_out_tells_nobody_what_is_masked(office: Office, admin: httpx.AsyncClient) -> None:
+async def test_dry_run_of_a_policy_does_not_reveal_masked_values(office: Office, admin: httpx.AsyncClient) -> None:
     """A condition sees the secrets, and whether it holds shows: letter by letter they could be read."""
     await office.policy({"default": {"name": "default", "then": "ask", "mask": ["body"]}})
     await office.asked("batched", script(email("hunter2")))
@@ -170,7 +223,7 @@ async def test_trying_a_policy_out_tells_nobody_what_is_masked(office: Office, a
     assert (await admin.post("/api/policies/test", json=guess)).json()["looked_at"] == 1
 
 
-async def test_a_policy_is_tried_on_the_past(office: Office, admin: httpx.AsyncClient) -> None:
+async def test_dry_run_replays_a_policy_on_past_items(office: Office, admin: httpx.AsyncClient) -> None:
     item = await office.asked("batched", script(email("hi")))
     await office.request(actions=[{"name": "other", "args": {}}])
     policy = {"rules": [{"name": "free", "then": "allow", "tool": "send_email"}]}
@@ -186,14 +239,14 @@ async def test_a_policy_is_tried_on_the_past(office: Office, admin: httpx.AsyncC
 # Standing approvals
 
 
-async def test_a_standing_approval_is_given_seen_and_taken_back(office: Office, admin: httpx.AsyncClient) -> None:
+async def test_standing_approval_is_given_listed_and_revoked(office: Office, admin: httpx.AsyncClient) -> None:
     item = await office.asked("batched", script(email("hi")))
     body = {"item_id": item["id"], "lifetime_seconds": 3600, "uses": 3}
     made = await admin.post("/api/standing-approvals", json=body)
     assert made.status_code == 201, made.text
     [given] = made.json()
     assert (given["tool"], given["graph"], given["uses_left"], given["same_args"]) == ("send_email", "batched", 3, True)
-    assert [one["id"] for one in (await office.ana.get("/api/standing-approvals")).json()["items"]] == [given["id"]]
+    assert [item["id"] for item in (await office.ana.get("/api/standing-approvals")).json()["items"]] == [given["id"]]
     assert (await office.ana.get(f"/api/standing-approvals/{given['id']}")).json() == given
     for _ in range(2):
         gone = await admin.delete(f"/api/standing-approvals/{given['id']}")
@@ -205,7 +258,7 @@ async def test_a_standing_approval_is_given_seen_and_taken_back(office: Office, 
 
 
 @pytest.mark.promise("P3")
-async def test_the_same_key_gives_one_standing_approval(office: Office, admin: httpx.AsyncClient) -> None:
+async def test_repeated_idempotency_key_gives_one_standing_approval(office: Office, admin: httpx.AsyncClient) -> None:
     item = await office.asked("batched", script(email("hi")))
     body = {"item_id": item["id"], "lifetime_seconds": 3600}
 
@@ -221,7 +274,9 @@ async def test_the_same_key_gives_one_standing_approval(office: Office, admin: h
 
 
 @pytest.mark.promise("P6")
-async def test_only_people_who_write_policies_allow_for_good(office: Office, admin: httpx.AsyncClient) -> None:
+async def test_standing_approval_is_given_only_by_people_who_write_policies(
+    office: Office, admin: httpx.AsyncClient
+) -> None:
     item = await office.asked("batched", script(email("hi")))
     body = {"item_id": item["id"], "lifetime_seconds": 60}
     service = office.house.client(await office.house.key(Kind.SERVICE, "policy:write", "items:read"))
@@ -241,7 +296,7 @@ async def test_only_people_who_write_policies_allow_for_good(office: Office, adm
 
 
 @pytest.mark.promise("P10")
-async def test_policies_are_a_tenants_own(office: Office, admin: httpx.AsyncClient) -> None:
+async def test_policies_of_another_tenant_are_not_shown(office: Office, admin: httpx.AsyncClient) -> None:
     acme = await staff(office.house, tenant="acme")
     boss = await office.house.admin(tenant="acme")
     await boss.put("/api/policies", json={"policy": {"default": "allow"}})

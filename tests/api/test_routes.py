@@ -1,8 +1,10 @@
 """All routes at once: none answers without a credential unless it is listed here, and no two overlap."""
 
+import json
 import re
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, product
+from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
@@ -51,27 +53,27 @@ def sample(path: str) -> str:
 
 def pattern(path: str) -> re.Pattern[str]:
     parts = re.split(r"(\{[^}]+\})", path)
-    regexes = [CONVERTORS[found[2]] if (found := PARAMETER.fullmatch(part)) else re.escape(part) for part in parts]
+    regexes = [CONVERTORS[match[2]] if (match := PARAMETER.fullmatch(part)) else re.escape(part) for part in parts]
     return re.compile("".join(regexes))
 
 
 def overlapping(found: list[tuple[str, str]]) -> list[tuple[str, str, str]]:
     """Pairs of one method whose paths a single request can match."""
     return [
-        (method, one, other)
-        for (method, one), (also, other) in combinations(found, 2)
-        if method == also and (pattern(one).fullmatch(sample(other)) or pattern(other).fullmatch(sample(one)))
+        (method, first, other)
+        for (method, first), (also, other) in combinations(found, 2)
+        if method == also and (pattern(first).fullmatch(sample(other)) or pattern(other).fullmatch(sample(first)))
     ]
 
 
-async def test_the_walk_sees_the_routes(house: House) -> None:
-    found = {(method, plain(path)) for method, path in operations(house.app)}
-    assert {("GET", "/ok"), ("POST", "/api/keys"), ("GET", "/inbox"), ("GET", "/static/{path}")} <= found
-    assert len(found) > 20
+async def test_walk_covers_all_routes(house: House) -> None:
+    routes_seen = {(method, plain(path)) for method, path in operations(house.app)}
+    assert {("GET", "/ok"), ("POST", "/api/keys"), ("GET", "/inbox"), ("GET", "/static/{path}")} <= routes_seen
+    assert len(routes_seen) > 20
 
 
 @pytest.mark.promise("P10")
-async def test_in_production_nothing_answers_without_a_credential_but_what_is_listed(house: House) -> None:
+async def test_only_listed_routes_answer_without_a_credential_in_production(house: House) -> None:
     client = house.client()
     opened = set()
     for method, path in operations(house.app):
@@ -81,10 +83,68 @@ async def test_in_production_nothing_answers_without_a_credential_but_what_is_li
     assert opened <= PUBLIC, f"these routes answer anyone: {sorted(opened - PUBLIC)}"
 
 
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+SHADOWED = """
+from starlette.responses import PlainTextResponse
+
+async def app(scope, receive, send):
+    if scope["type"] == "http":
+        await PlainTextResponse("the author's own")(scope, receive, send)
+"""
+
+
+async def _custom(build: Builder, folder: Path, **http: object) -> House:
+    """A project whose app answers everything."""
+    (folder / "shadow.py").write_text(SHADOWED)
+    echo = Path(__file__).parents[1] / "graphs" / "echo.py"
+    project = {"graphs": {"echo": f"{echo}:graph"}, "http": {"app": "./shadow.py:app", **http}}
+    (folder / "langgraph.json").write_text(json.dumps(project))
+    return await build(Mode.SERVE, config=folder / "langgraph.json", assistant="echo", rate_limit_anonymous=0)
+
+
+async def _opened(house: House) -> set[tuple[str, str]]:
+    """What answers without a credential: every path of ours and of others, by every method."""
+    others = {"/docs", "/favicon.ico", "/redoc", "/anything"}
+    paths = {path for _, path in operations(house.app)} | others
+    client, opened = house.client(), set()
+    for method, path in product(METHODS, sorted(paths)):
+        response = await client.request(method, sample(path))
+        if response.status_code != 401:
+            opened.add((method, plain(path)))
+    return opened
+
+
+@pytest.mark.promise("P10")
+async def test_app_of_the_author_is_not_reached_without_a_credential(build: Builder, tmp_path: Path) -> None:
+    house = await _custom(build, tmp_path)
+    ours = PUBLIC | {("HEAD", "/ok"), ("HEAD", "/openapi.json"), ("GET", "/health-check")}
+    ours |= {(method, "/static/{path}") for method in METHODS}  # which answers 405 to all but GET
+    assert await _opened(house) <= ours
+    for method, path in (("POST", "/"), ("GET", "/docs"), ("PUT", "/login"), ("POST", "/ok"), ("PUT", "/api/session")):
+        assert (await house.client().request(method, path)).status_code == 401
+        answer = await house.client(await house.key()).request(method, path)
+        assert answer.text == "the author's own"
+
+
+async def test_control_a_project_can_open_its_own_app_only(build: Builder, tmp_path: Path) -> None:
+    house = await _custom(build, tmp_path, enable_custom_route_auth=False)
+    assert (await house.client().get("/anything")).text == "the author's own"
+    for path in ("/api/keys", "/inbox", "/threads/x/state", "/metrics"):
+        assert (await house.client().get(path)).status_code == 401
+
+
+async def test_route_without_a_public_mark_needs_a_credential(own_house: House) -> None:
+    @own_house.app.get("/ok/new")
+    async def new() -> str:
+        return "told"
+
+    assert (await own_house.client().get("/ok/new")).status_code == 401
+
+
 @pytest.mark.parametrize(
     "path", ["/ok/", "/ok/../api/keys", "//api/keys", "/api/keys/", "/API/keys", "/static/../api/keys"]
 )
-async def test_no_spelling_of_a_path_slips_past(house: House, path: str) -> None:
+async def test_any_spelling_of_a_path_needs_a_credential(house: House, path: str) -> None:
     sent = await call(house.app, "GET", path, {})
     assert sent[0]["status"] in (401, 404)
     body = b"".join(message.get("body", b"") for message in sent)
@@ -92,11 +152,11 @@ async def test_no_spelling_of_a_path_slips_past(house: House, path: str) -> None
 
 
 @pytest.mark.parametrize("path", ["/api/nothing", "/nothing", "/threads/none/nothing"])
-async def test_what_is_not_there_is_not_told_to_strangers(house: House, path: str) -> None:
+async def test_unknown_path_without_a_credential_is_401(house: House, path: str) -> None:
     assert (await house.client().get(path)).status_code == 401
 
 
-async def test_control_in_dev_the_same_walk_finds_open_doors(dev_house: House) -> None:
+async def test_control_in_dev_the_same_walk_finds_open_routes(dev_house: House) -> None:
     client = dev_house.client()
     answers = {
         (await client.request(method, sample(path))).status_code
@@ -123,6 +183,6 @@ async def test_no_two_routes_overlap(build: Builder, mode: Mode) -> None:
         ("/a", "/a", True),
     ],
 )
-def test_control_an_overlap_is_seen(one: str, other: str, overlap: bool) -> None:
+def test_control_an_overlap_is_found(one: str, other: str, overlap: bool) -> None:
     assert bool(overlapping([("GET", one), ("GET", other)])) is overlap
     assert not overlapping([("GET", one), ("POST", other)])

@@ -8,9 +8,9 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 import pytest
 
-from assent.domain.access import Role, operator
-from assent.http import authentication
+from assent.identity.model.access import Role, operator
 from assent.settings import Mode
+from assent.surfaces.http import authentication
 from tests.api.house import LOOPBACK, SESSION, Builder, House
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -26,7 +26,7 @@ def cookie(response: httpx.Response) -> dict[str, object]:
 
 
 class TestLink:
-    async def test_signs_its_person_in_once(self, house: House) -> None:
+    async def test_link_signs_its_person_in_once(self, house: House) -> None:
         await house.person("ana")
         token = await house.link("ana")
         response = await sign_in(house.client(), token)
@@ -35,13 +35,13 @@ class TestLink:
         assert (again.status_code, again.json()["code"]) == (401, "unauthenticated")
         assert "set-cookie" not in again.headers
 
-    async def test_works_once_also_for_many_at_the_same_moment(self, house: House) -> None:
+    async def test_concurrent_uses_of_a_link_sign_in_once(self, house: House) -> None:
         await house.person("ana")
         token = await house.link("ana")
         answers = await asyncio.gather(*(sign_in(house.client(), token) for _ in range(16)))
         assert sorted(answer.status_code for answer in answers) == [200] + [401] * 15
 
-    async def test_expires(self, house: House) -> None:
+    async def test_link_expires_after_fifteen_minutes(self, house: House) -> None:
         await house.person("ana")
         early, late = await house.link("ana"), await house.link("ana")
         house.pass_time(timedelta(minutes=14, seconds=59))
@@ -49,7 +49,7 @@ class TestLink:
         house.pass_time(timedelta(seconds=1))
         assert (await sign_in(house.client(), late)).status_code == 401
 
-    async def test_of_someone_disabled_in_the_meantime_is_void(self, house: House) -> None:
+    async def test_link_of_a_disabled_person_is_refused(self, house: House) -> None:
         await house.person("ana")
         token = await house.link("ana")
         for disabled in (True, False):
@@ -57,10 +57,10 @@ class TestLink:
         assert (await sign_in(house.client(), token)).status_code == 401
 
     @pytest.mark.parametrize("credential", ["login_guess", "x", "asnt_reviewer_guess", "session_guess"])
-    async def test_that_is_guessed_opens_nothing(self, house: House, credential: str) -> None:
+    async def test_guessed_link_is_refused(self, house: House, credential: str) -> None:
         assert (await sign_in(house.client(), credential)).status_code == 401
 
-    async def test_is_not_itself_a_credential(self, house: House) -> None:
+    async def test_link_is_not_accepted_as_a_credential(self, house: House) -> None:
         await house.person("ana")
         token = await house.link("ana")
         assert (await house.client(token).get("/api/me")).status_code == 401
@@ -68,7 +68,7 @@ class TestLink:
 
 
 class TestCookie:
-    async def test_is_out_of_reach_of_scripts_and_other_sites(self, house: House) -> None:
+    async def test_cookie_is_http_only_and_same_site(self, house: House) -> None:
         await house.person("ana")
         response = await sign_in(house.client(), await house.link("ana"))
         assert cookie(response) == {
@@ -80,14 +80,14 @@ class TestCookie:
             "domain": "",
         }
 
-    async def test_travels_only_encrypted_where_the_page_did(self, build: Builder) -> None:
+    async def test_cookie_is_secure_on_https(self, build: Builder) -> None:
         house = await build(allowed_hosts=["assent.example"])
         await house.person("ana")
         response = await sign_in(house.client(url="https://assent.example"), await house.link("ana"))
         assert cookie(response)["secure"] is True
         assert cookie(response)["name"] == "assent_session"
 
-    async def test_of_another_port_is_not_touched(self, house: House) -> None:
+    async def test_cookie_of_another_port_is_not_changed(self, house: House) -> None:
         """Browsers send a cookie to every port of a host: two servers on one machine would sign each other's out."""
         await house.person("ana")
         browser = house.client()
@@ -98,20 +98,20 @@ class TestCookie:
         assert (await browser.get("http://127.0.0.1:2024/api/me")).status_code == 200
         assert (await browser.get("http://127.0.0.1:8002/api/me")).status_code == 401
 
-    async def test_is_proof_of_its_person(self, house: House) -> None:
+    async def test_cookie_authenticates_its_person(self, house: House) -> None:
         browser = await house.signed_in("ana", Role.ADMIN)
         me = (await browser.get("/api/me")).json()
         assert (me["kind"], me["name"]) == ("reviewer", "ana")
         assert (await browser.post("/api/users", json={"name": "bob"})).status_code == 201
 
-    async def test_ends_with_signing_out(self, house: House) -> None:
+    async def test_cookie_is_refused_after_sign_out(self, house: House) -> None:
         browser = await house.signed_in()
         stolen = house.client(session=browser.cookies[SESSION])
         assert (await browser.delete("/api/session")).status_code == 204
         assert SESSION not in browser.cookies
         assert (await stolen.get("/api/me")).status_code == 401
 
-    async def test_ends_after_its_lifetime(self, build: Builder) -> None:
+    async def test_cookie_is_refused_after_its_lifetime(self, build: Builder) -> None:
         house = await build(session_lifetime=timedelta(hours=1))
         browser = await house.signed_in()
         house.pass_time(timedelta(minutes=59))
@@ -119,7 +119,7 @@ class TestCookie:
         house.pass_time(timedelta(minutes=1))
         assert (await browser.get("/api/me")).status_code == 401
 
-    async def test_ends_with_its_person(self, house: House) -> None:
+    async def test_cookie_of_a_disabled_person_is_refused(self, house: House) -> None:
         for change in ("disable", "erase"):
             browser = await house.signed_in(change)
             if change == "disable":
@@ -128,7 +128,7 @@ class TestCookie:
                 await house.services.users.erase(operator(), change)
             assert (await browser.get("/api/me")).status_code == 401
 
-    async def test_follows_the_role_of_now(self, house: House) -> None:
+    async def test_cookie_follows_the_current_role(self, house: House) -> None:
         browser = await house.signed_in("ana", Role.ADMIN)
         await house.services.users.change(operator(), "ana", role=Role.VIEWER)
         assert (await browser.get("/api/me")).json()["scopes"] == ["items:read"]
@@ -137,13 +137,13 @@ class TestCookie:
 class TestReviewerKey:
     """Typed into the sign-in page instead of a link."""
 
-    async def test_signs_its_person_in(self, house: House) -> None:
+    async def test_reviewer_key_signs_its_person_in(self, house: House) -> None:
         browser = house.client()
         assert (await sign_in(browser, await house.person("ana"))).json()["name"] == "ana"
         assert (await browser.get("/api/me")).json()["name"] == "ana"
 
     @pytest.mark.promise("P10")
-    async def test_with_some_of_the_rights_does_not_open_a_session_with_all(self, house: House) -> None:
+    async def test_reviewer_key_with_some_scopes_does_not_open_a_full_session(self, house: House) -> None:
         await house.person("ana", Role.ADMIN)
         narrow = await house.key_of("ana", "items:read")
         assert (await house.client(narrow).get("/api/me")).json()["scopes"] == ["items:read"]
@@ -151,14 +151,14 @@ class TestReviewerKey:
         assert response.status_code == 401
         assert "set-cookie" not in response.headers
 
-    async def test_takes_its_sessions_along_when_it_is_revoked(self, house: House) -> None:
+    async def test_revoked_reviewer_key_ends_its_sessions(self, house: House) -> None:
         admin, browser = await house.admin(), house.client()
         await sign_in(browser, await house.person("ana"))
         (key,) = [key for key in (await admin.get("/api/keys")).json()["items"] if key["user"] == "ana"]
         await admin.delete(f"/api/keys/{key['id']}")
         assert (await browser.get("/api/me")).status_code == 401
 
-    async def test_takes_its_sessions_along_when_it_expires(self, house: House) -> None:
+    async def test_expired_reviewer_key_ends_its_sessions(self, house: House) -> None:
         await house.person("ana")
         browser = house.client()
         await sign_in(browser, await house.key_of("ana", lifetime=timedelta(hours=1)))
@@ -181,7 +181,7 @@ class TestOrigin:
 
     @pytest.mark.parametrize("headers", FOREIGN)
     @pytest.mark.parametrize("mode", [Mode.DEV, Mode.SERVE])
-    async def test_a_change_from_another_page_is_refused(
+    async def test_change_from_another_origin_is_refused(
         self, build: Builder, mode: Mode, headers: dict[str, str]
     ) -> None:
         house = await build(mode)
@@ -190,11 +190,11 @@ class TestOrigin:
         assert (response.status_code, response.json()["code"]) == (403, "origin_refused")
 
     @pytest.mark.parametrize("headers", [{"origin": LOOPBACK, "sec-fetch-site": "same-origin"}, {}])
-    async def test_a_change_from_our_own_page_is_not(self, house: House, headers: dict[str, str]) -> None:
+    async def test_change_from_the_own_origin_is_accepted(self, house: House, headers: dict[str, str]) -> None:
         browser = await house.signed_in("ana", Role.ADMIN)
         assert (await browser.post("/api/users", json={"name": "bob"}, headers=headers)).status_code == 201
 
-    async def test_control_without_the_check_the_foreign_page_succeeds(
+    async def test_control_without_the_check_another_origin_succeeds(
         self, house: House, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(authentication, "require_same_origin", lambda _: None)
@@ -203,13 +203,15 @@ class TestOrigin:
         assert response.status_code == 201
 
     @pytest.mark.parametrize(("method", "path"), [("POST", "/login"), ("POST", "/logout"), ("DELETE", "/api/session")])
-    async def test_nobody_is_signed_in_or_out_from_elsewhere(self, house: House, method: str, path: str) -> None:
+    async def test_sign_in_and_sign_out_from_another_origin_are_refused(
+        self, house: House, method: str, path: str
+    ) -> None:
         browser = await house.signed_in()
         response = await browser.request(method, path, headers={"origin": "https://evil.example"})
         assert response.status_code == 403
         assert (await browser.get("/api/me")).status_code == 200
 
-    async def test_a_key_needs_no_origin_because_it_does_not_travel_by_itself(self, build: Builder) -> None:
+    async def test_request_with_a_key_needs_no_origin(self, build: Builder) -> None:
         house = await build(cors_origins=["https://inbox.example"])
         response = await (await house.admin()).post(
             "/api/users", json={"name": "bob"}, headers={"origin": "https://inbox.example"}
@@ -218,7 +220,7 @@ class TestOrigin:
 
 
 class TestPages:
-    async def test_a_form_signs_in_and_leads_on(self, house: House) -> None:
+    async def test_form_signs_in_and_redirects_to_the_next_page(self, house: House) -> None:
         await house.person("ana")
         browser = house.client()
         response = await browser.post("/login", data={"credential": await house.link("ana"), "next": "/inbox?x=1"})
@@ -243,7 +245,7 @@ class TestPages:
             "",
         ],
     )
-    async def test_nobody_is_led_away(self, house: House, target: str) -> None:
+    async def test_redirect_after_sign_in_stays_on_the_own_origin(self, house: House, target: str) -> None:
         await house.person("ana")
         response = await house.client().post("/login", data={"credential": await house.link("ana"), "next": target})
         arrived = urljoin(LOOPBACK, response.headers["location"].replace("\\", "/"))
@@ -256,15 +258,15 @@ class TestPages:
         assert response.status_code in (401, 422)
         assert "set-cookie" not in response.headers
 
-    async def test_signing_out_where_the_session_has_ended_leads_to_the_form(self, house: House) -> None:
+    async def test_sign_out_of_an_ended_session_redirects_to_the_form(self, house: House) -> None:
         response = await house.client(session="long-ended").post("/logout")
         assert (response.status_code, response.headers["location"]) == (303, "/login")
 
-    async def test_an_ended_session_leads_to_the_form(self, house: House) -> None:
+    async def test_ended_session_redirects_to_the_form(self, house: House) -> None:
         response = await house.client(session="long-ended").get("/inbox", headers={"accept": "text/html"})
         assert (response.status_code, response.headers["location"]) == (303, "/login?next=/inbox")
 
-    async def test_people_are_led_from_the_root_to_the_inbox_and_programs_are_not(self, house: House) -> None:
+    async def test_root_redirects_browsers_to_the_inbox_and_not_programs(self, house: House) -> None:
         page = await house.client().get("/", headers={"accept": "text/html,*/*"})
         assert (page.status_code, page.headers["location"]) == (303, "/inbox")
         assert (await house.client().get("/")).json() == {"ok": True, "services": {}}
@@ -274,13 +276,13 @@ class TestPages:
         assert (response.status_code, response.headers["content-type"]) == (401, "application/json")
 
     @pytest.mark.promise("P11")
-    async def test_what_people_are_called_is_text_and_not_markup(self, house: House) -> None:
+    async def test_names_of_people_are_escaped_in_pages(self, house: House) -> None:
         browser = await house.signed_in("<img src=x onerror=alert(1)>")
         page = await browser.get("/inbox")
         assert "<img src=x" not in page.text
         assert "&lt;img src=x" in page.text
 
-    async def test_pages_allow_no_script_but_ours_and_no_frame(self, house: House) -> None:
+    async def test_pages_forbid_foreign_scripts_and_frames(self, house: House) -> None:
         page = await house.client().get("/login")
         policy = dict(part.split(" ", 1) for part in page.headers["content-security-policy"].split("; "))
         assert policy["default-src"] == "'none'"

@@ -2,12 +2,12 @@
 
 import pytest
 
-from assent.domain.access import Role
+from assent.identity.model.access import Role
 from tests.api.house import House
 
 
 @pytest.mark.promise("P10")
-async def test_what_belongs_to_another_tenant_is_not_there(house: House) -> None:
+async def test_resource_of_another_tenant_is_404(house: House) -> None:
     ours, theirs = await house.admin(), await house.admin(tenant="acme")
     foreign = (await theirs.post("/api/keys", json={"kind": "agent", "name": "theirs"})).json()
     await theirs.post("/api/users", json={"name": "bob"})
@@ -50,13 +50,13 @@ async def test_two_tenants_may_use_the_same_name(house: House) -> None:
     assert (me["tenant"], me["scopes"]) == ("acme", ["items:read"])
 
 
-async def test_nothing_a_caller_says_changes_their_tenant(house: House) -> None:
+async def test_tenant_cannot_be_changed_by_headers_or_query(house: House) -> None:
     client = house.client(await house.key(), headers={"x-tenant-id": "acme"})
     assert (await client.get("/api/me?tenant=acme&tenant_id=acme")).json()["tenant"] == "default"
 
 
 @pytest.mark.promise("P10")
-async def test_erasing_here_erases_nothing_there(house: House) -> None:
+async def test_erasure_in_one_tenant_keeps_the_rows_of_another(house: House) -> None:
     ours, theirs = await house.admin(), await house.admin(tenant="acme")
     bob = (await theirs.post("/api/users", json={"name": "bob"})).json()
     response = await ours.post("/api/audit/erasures", json={"subject": f"reviewer:{bob['id']}"})

@@ -2,11 +2,11 @@
 
 import pytest
 
-from assent.domain.access import Kind, Role
+from assent.identity.model.access import Kind, Role
 from tests.api.house import House
 
 
-async def test_create_list_change_erase(house: House) -> None:
+async def test_user_is_created_listed_changed_and_erased(house: House) -> None:
     admin = await house.admin()
     ana = (await admin.post("/api/users", json={"name": " ana ", "role": "viewer", "email": "ana@example.org"})).json()
     assert (ana["name"], ana["role"], ana["disabled_at"]) == ("ana", "viewer", None)
@@ -21,26 +21,26 @@ async def test_create_list_change_erase(house: House) -> None:
     assert (await admin.get("/api/audit/verification")).json()["ok"]
 
 
-async def test_a_name_is_taken_once(house: House) -> None:
+async def test_second_user_with_the_same_name_is_refused(house: House) -> None:
     admin = await house.admin()
     response = await admin.post("/api/users", json={"name": "admin"})
     assert (response.status_code, response.json()["code"]) == (409, "already_exists")
 
 
 @pytest.mark.parametrize("name", ["", " ", "a" * 201, "two\nlines", "a/b", "\u202eana", "nul\x00"])
-async def test_a_name_is_something_to_read(house: House, name: str) -> None:
+async def test_empty_or_unreadable_name_is_refused(house: House, name: str) -> None:
     assert (await (await house.admin()).post("/api/users", json={"name": name})).status_code == 422
 
 
 @pytest.mark.parametrize("path", ["/api/users/nobody", "/api/users/nobody/login-link"])
-async def test_nobody_is_404(house: House, path: str) -> None:
+async def test_unknown_user_is_404(house: House, path: str) -> None:
     admin = await house.admin()
     method = "POST" if path.endswith("link") else "PATCH"
     response = await admin.request(method, path, json={})
     assert (response.status_code, response.json()["code"]) == (404, "not_found")
 
 
-async def test_someone_disabled_gets_no_link(house: House) -> None:
+async def test_disabled_user_gets_no_login_link(house: House) -> None:
     admin = await house.admin()
     await admin.post("/api/users", json={"name": "ana"})
     await admin.patch("/api/users/ana", json={"disabled": True})
@@ -63,7 +63,7 @@ async def test_only_administrators_manage_people(house: House, role: Role) -> No
             assert (response.status_code, response.json()["missing"]) == (403, ["admin"])
 
 
-async def test_what_changes_is_told_once(house: House) -> None:
+async def test_repeated_change_is_recorded_once(house: House) -> None:
     admin = await house.admin()
     ana = (await admin.post("/api/users", json={"name": "ana"})).json()
     for body in ({"role": "viewer"}, {"role": "viewer"}, {"disabled": True}, {"disabled": True}, {}):

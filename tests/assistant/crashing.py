@@ -77,7 +77,7 @@ async def main(folder: Path, step: str, die: str) -> None:
             await there.go_on(heard=False)
         else:
             await there._ran(None)
-        told = {"asked": there.asked, "said": [one.text for one in there.messages] if step != "say" else []}
+        told = {"asked": there.asked, "said": [message.text for message in there.messages] if step != "say" else []}
         (folder / "told").write_text(json.dumps(told))
         await there.nodes.client.close()
 

@@ -15,19 +15,20 @@ from langgraph.types import Command
 from mcp_types import ElicitResult, InputRequiredResult, ToolAnnotations
 
 from assent import LocalInbox
-from assent.assistant.calendar import asking as calendar_asking
+from assent.assistant.calendar import asking
 from assent.assistant.graph import assemble
 from assent.assistant.mcp import McpClient
 from assent.assistant.nodes import Nodes
 from assent.assistant.tools import Rules
-from assent.domain.access import DEFAULT_TENANT, Kind, Principal, Scope
-from assent.domain.grants import Grant
-from assent.domain.questions import Verb, Verdict
-from assent.services import doubts
-from assent.services.carrying import case_of
-from assent.services.deciding import Proposal, decide
-from assent.store import asking, gate, grants, items
-from assent.store.transaction import Tx
+from assent.identity.model.access import DEFAULT_TENANT, Kind, Principal, Scope
+from assent.kernel.store.transaction import Tx
+from assent.review import thread_items
+from assent.review.decisions import doubts
+from assent.review.decisions.consequences import case_of
+from assent.review.decisions.decide import Proposal, decide
+from assent.review.model.grants import Grant
+from assent.review.model.questions import Verb, Verdict
+from assent.review.rows import gate, grants, items
 from tests.assistant.models import Allowing, Scripted
 
 THREAD = "thread-1"
@@ -79,7 +80,7 @@ class Aviary:
 
     async def nest(self, ctx: Context, bird: str) -> str | InputRequiredResult:
         """Build a nest; how large, a person is asked."""
-        said = await calendar_asking.form(ctx, "size", "How large?", _FORM)
+        said = await asking.form(ctx, "size", "How large?", _FORM)
         if not isinstance(said, ElicitResult):
             return said
         if said.action != "accept":
@@ -166,7 +167,7 @@ class Desk:
         """With what was decided. Without `heard`, it could be gone on with once more."""
         answers = self._inbox.run(lambda tx: gate.decided_answers(tx, THREAD))
         if heard:
-            self._inbox.run(lambda tx: gate.heard(tx, THREAD, answers))
+            self._inbox.run(lambda tx: gate.mark_delivered(tx, THREAD, answers))
         return await self._ran(Command(resume=answers))
 
     async def approve(self) -> Any:
@@ -183,7 +184,7 @@ class Desk:
     def grants(self) -> list[Grant]:
         def found(tx: Tx) -> list[Grant]:
             rows = [str(id) for (id,) in tx.sql("SELECT item_id FROM items ORDER BY created_at")]
-            return [one for id in rows for one in grants.of_item(tx, id)]
+            return [grant for id in rows for grant in grants.of_item(tx, id)]
 
         return self._inbox.run(found)
 
@@ -197,8 +198,8 @@ class Desk:
         return self.asked
 
     def _follow(self, tx: Tx, pauses: Sequence[Any]) -> None:
-        pending = [{"id": one.id, "value": one.value, "response_schema": one.response_schema} for one in pauses]
-        asking.follow(tx, asking.Waiting(THREAD, pending))
+        pending = [{"id": pause.id, "value": pause.value, "response_schema": pause.response_schema} for pause in pauses]
+        thread_items.follow(tx, thread_items.Waiting(THREAD, pending))
 
 
 def _decided(tx: Tx, verdicts: tuple[Verdict, ...]) -> None:
@@ -226,12 +227,12 @@ def nodes_of(
 
 def told(messages: Sequence[BaseMessage]) -> list[str]:
     """The conversation in short: who spoke, and for calls and answers which tool."""
-    return [_told(one) for one in messages]
+    return [_told(message) for message in messages]
 
 
 def _told(message: BaseMessage) -> str:
     if isinstance(message, AIMessage) and message.tool_calls:
-        return f"calls {' '.join(one['name'] for one in message.tool_calls)}"
+        return f"calls {' '.join(tool_call['name'] for tool_call in message.tool_calls)}"
     return f"tool {message.name}" if isinstance(message, ToolMessage) else message.type
 
 
@@ -239,9 +240,9 @@ def every_call_is_answered_once(messages: Sequence[BaseMessage]) -> bool:
     """Directly after its message, in the order of the calls."""
     for number, message in enumerate(messages):
         if isinstance(message, AIMessage) and message.tool_calls:
-            ids = [one["id"] for one in message.tool_calls]
+            ids = [tool_call["id"] for tool_call in message.tool_calls]
             after = messages[number + 1 : number + 1 + len(ids)]
             if [getattr(one, "tool_call_id", None) for one in after] != ids:
                 return False
-    answers = [one.tool_call_id for one in messages if isinstance(one, ToolMessage)]
+    answers = [message.tool_call_id for message in messages if isinstance(message, ToolMessage)]
     return len(answers) == len(set(answers))

@@ -1,4 +1,4 @@
-"""What stands in a calendar's file, whoever wrote it."""
+"""The rows of a calendar's file."""
 
 import sqlite3
 from contextlib import closing

@@ -26,7 +26,7 @@ class Scripted(BaseChatModel):
         return "scripted"
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, AIMessage]:
-        self.bound.append([one["function"]["name"] for one in tools])
+        self.bound.append([tool["function"]["name"] for tool in tools])
         return self.bind()
 
     def _generate(

@@ -181,8 +181,8 @@ class Talk:
     def _list_events(self, args: dict[str, Any]) -> Any:
         start = datetime.fromisoformat(args["start_time"])
         end = start + timedelta(days=args["duration_days"])
-        found = [one for one in self.events if start <= datetime.fromisoformat(one["start"]) < end]
-        return {"events": sorted(found, key=lambda one: str(one["start"]))}
+        events_between = [one for one in self.events if start <= datetime.fromisoformat(one["start"]) < end]
+        return {"events": sorted(events_between, key=lambda one: str(one["start"]))}
 
     def _create_event(self, args: dict[str, Any]) -> Any:
         start = datetime.fromisoformat(args["start"])

@@ -28,8 +28,8 @@ async def create(server: FastMCP, start: str, name: str, **more: Any) -> Any:
 
 
 async def listed(server: FastMCP, start_time: str = DAY, **more: Any) -> list[Any]:
-    found: list[Any] = (await call(server, "list_events", start_time=start_time, **more))["events"]
-    return found
+    events: list[Any] = (await call(server, "list_events", start_time=start_time, **more))["events"]
+    return events
 
 
 async def names(server: FastMCP, start_time: str = DAY, **more: Any) -> list[str]:
@@ -38,7 +38,7 @@ async def names(server: FastMCP, start_time: str = DAY, **more: Any) -> list[str
 
 class TestWhatIsOffered:
     @pytest.mark.parametrize("era", ERAS)
-    async def test_the_tools_and_what_they_say_about_themselves(self, server: FastMCP, era: Any) -> None:
+    async def test_tools_are_listed_with_their_annotations(self, server: FastMCP, era: Any) -> None:
         async with Client(server, mode=era) as client:
             tools = {tool.name: tool for tool in await client.list_tools()}
         said = {
@@ -57,7 +57,7 @@ class TestWhatIsOffered:
         }
         assert all(tool.description for tool in tools.values())
 
-    async def test_the_signatures_of_the_contract(self, server: FastMCP) -> None:
+    async def test_tools_have_the_signatures_of_the_contract(self, server: FastMCP) -> None:
         async with Client(server) as client:
             schemas = {tool.name: tool.input_schema for tool in await client.list_tools()}
         assert schemas["list_calendars"]["properties"] == {}
@@ -68,14 +68,14 @@ class TestWhatIsOffered:
         assert schemas["list_events"]["properties"]["duration_days"]["default"] == 7
         assert schemas["list_events"]["properties"]["calendar_id"]["default"] == "primary"
 
-    async def test_calendars(self, server: FastMCP) -> None:
-        found = (await call(server, "list_calendars"))["calendars"]
-        assert [(one["calendar_id"], one["primary"]) for one in found] == [("primary", True), ("work", False)]
-        assert all(set(one) == {"name", "description", "calendar_id", "primary"} for one in found)
+    async def test_list_calendars_returns_primary_and_work(self, server: FastMCP) -> None:
+        calendars = (await call(server, "list_calendars"))["calendars"]
+        assert [(one["calendar_id"], one["primary"]) for one in calendars] == [("primary", True), ("work", False)]
+        assert all(set(one) == {"name", "description", "calendar_id", "primary"} for one in calendars)
 
 
 class TestEvents:
-    async def test_what_is_created_is_listed(self, server: FastMCP) -> None:
+    async def test_created_event_is_listed(self, server: FastMCP) -> None:
         made = await create(server, f"{DAY}T15:00:00+01:00", "Standup", location="Cedar", description="daily")
         assert made["id"] == made["event_id"] == made["event_details"]["event_id"]
         assert await listed(server) == [
@@ -89,26 +89,26 @@ class TestEvents:
             }
         ]
 
-    async def test_order_is_by_time_whatever_the_offset(self, server: FastMCP) -> None:
+    async def test_events_are_sorted_by_time_across_offsets(self, server: FastMCP) -> None:
         await create(server, f"{DAY}T12:00:00", "noon")
         await create(server, f"{DAY}T12:30:00+02:00", "half past ten")
         await create(server, f"{DAY}T06:00:00-05:00", "eleven")
         assert await names(server) == ["half past ten", "eleven", "noon"]
 
-    async def test_the_window_holds_what_takes_place_in_it(self, server: FastMCP) -> None:
+    async def test_time_window_contains_overlapping_events(self, server: FastMCP) -> None:
         for start, name in (("16T23:45", "reaches in"), ("17T00:00", "first"), ("18T00:00", "next day")):
             await create(server, f"2026-11-{start}", name)
         await create(server, "2026-11-16T23:00", "ends before", duration_minutes=60)
         assert await names(server, duration_days=1) == ["reaches in", "first"]
         assert await names(server, f"{DAY}T00:15:00", duration_days=1) == ["first", "next day"]
 
-    async def test_calendars_are_apart(self, server: FastMCP) -> None:
+    async def test_calendars_are_separate(self, server: FastMCP) -> None:
         await create(server, f"{DAY}T09:00", "mine")
         await create(server, f"{DAY}T09:00", "theirs", calendar_id="work")
         assert await names(server) == ["mine"]
         assert await names(server, calendar_id="work") == ["theirs"]
 
-    async def test_what_is_left_out_of_an_update_stays(self, server: FastMCP) -> None:
+    async def test_fields_omitted_from_an_update_are_kept(self, server: FastMCP) -> None:
         made = await create(server, f"{DAY}T09:00", "Dentist", duration_minutes=45, location="8 Garden Row")
         named = {"calendar_id": "primary", "event_id": made["event_id"]}
         moved = await call(server, "update_event", **named, start=f"{DAY}T10:00")
@@ -126,17 +126,17 @@ class TestEvents:
         }
         assert await listed(server) == [longer["event_details"]]
 
-    async def test_events_outlive_the_server(self, tmp_path: Path, server: FastMCP) -> None:
+    async def test_events_survive_a_restart(self, tmp_path: Path, server: FastMCP) -> None:
         made = await create(server, f"{DAY}T09:00", "Standup")
         assert await listed(calendar(tmp_path)) == [made["event_details"]]
 
-    async def test_a_hundred_at_once_are_a_hundred(self, server: FastMCP) -> None:
+    async def test_hundred_concurrent_creates_make_a_hundred_events(self, server: FastMCP) -> None:
         async with Client(server) as client:
             start = {"start": f"{DAY}T09:00"}
             await asyncio.gather(*(client.call_tool("create_event", {**start, "name": str(n)}) for n in range(100)))
         assert sorted(await names(server), key=int) == [str(n) for n in range(100)]
 
-    def test_several_may_open_a_new_file_at_once(self, tmp_path: Path) -> None:
+    def test_concurrent_processes_can_open_a_new_file(self, tmp_path: Path) -> None:
         with ThreadPoolExecutor(8) as pool:
             for number in range(10):
                 list(pool.map(Database, [tmp_path / f"{number}.db"] * 8))
@@ -179,7 +179,7 @@ class TestMistakes:
             ("book_room", {"people": 41}, "people"),
         ],
     )
-    async def test_the_field_is_named(
+    async def test_invalid_argument_is_named(
         self, server: FastMCP, era: str, tool: str, arguments: dict[str, Any], field: str
     ) -> None:
         right: dict[str, dict[str, Any]] = {
@@ -216,19 +216,19 @@ class TestIdempotencyKey:
         await create(server, f"{DAY}T09:00", "Standup")
         assert await names(server) == ["Standup", "Standup"]
 
-    async def test_one_event_also_across_a_restart(self, server: FastMCP, tmp_path: Path) -> None:
+    async def test_repeated_key_across_a_restart_makes_one_event(self, server: FastMCP, tmp_path: Path) -> None:
         first = await create(server, f"{DAY}T09:00", "Standup", idempotency_key="call-1")
         assert await create(calendar(tmp_path), f"{DAY}T09:00", "Standup", idempotency_key="call-1") == first
         assert await names(server) == ["Standup"]
 
-    async def test_one_event_of_twenty_calls_at_once(self, server: FastMCP) -> None:
+    async def test_twenty_concurrent_calls_with_one_key_make_one_event(self, server: FastMCP) -> None:
         arguments = {"start": f"{DAY}T09:00", "name": "Standup", "idempotency_key": "call-1"}
         async with Client(server) as client:
             made = await asyncio.gather(*(client.call_tool("create_event", arguments) for _ in range(20)))
         assert len({str(one.structured_content) for one in made}) == 1
         assert await names(server) == ["Standup"]
 
-    async def test_an_update_is_not_repeated_over_a_later_one(self, server: FastMCP) -> None:
+    async def test_repeated_update_does_not_overwrite_a_later_one(self, server: FastMCP) -> None:
         made = await create(server, f"{DAY}T09:00", "Standup")
         named = {"calendar_id": "primary", "event_id": made["event_id"]}
         first = await call(server, "update_event", **named, name="First", idempotency_key="call-2")
@@ -236,7 +236,7 @@ class TestIdempotencyKey:
         assert await call(server, "update_event", **named, name="First", idempotency_key="call-2") == first
         assert await names(server) == ["Second"]
 
-    async def test_a_key_is_for_one_request(self, server: FastMCP) -> None:
+    async def test_key_with_another_request_is_refused(self, server: FastMCP) -> None:
         await create(server, f"{DAY}T09:00", "Standup", idempotency_key="call-1")
         other = {"start": f"{DAY}T10:00", "name": "Standup", "idempotency_key": "call-1"}
         assert (await refused(server, "create_event", **other)).startswith("idempotency_key: ")
@@ -251,7 +251,7 @@ class TestIdempotencyKey:
 
 class TestForm:
     @pytest.mark.parametrize("era", ERAS)
-    async def test_the_person_is_asked_and_a_room_is_booked(self, server: FastMCP, era: str) -> None:
+    async def test_answered_form_books_a_room(self, server: FastMCP, era: str) -> None:
         person = Asked({"people": 5, "equipment": "screen"})
         booked = await call(server, "book_room", era=era, person=person, start=f"{DAY}T10:00", name="Review")
         assert booked["event_details"]["location"] == "Birch, Marenby Town Hall"
@@ -267,7 +267,7 @@ class TestForm:
 
     @pytest.mark.parametrize("era", ERAS)
     @pytest.mark.parametrize("action", ["decline", "cancel"])
-    async def test_no_is_no(self, server: FastMCP, era: str, action: Any) -> None:
+    async def test_declined_form_books_nothing(self, server: FastMCP, era: str, action: Any) -> None:
         person = Asked(ElicitResult(action=action))
         assert action in await refused(server, "book_room", era=era, person=person, start=f"{DAY}T10:00")
         assert not await names(server)
@@ -297,7 +297,7 @@ class TestForm:
         message = await refused(server, "book_room", era=LEGACY, person=Asked(broken), start=f"{DAY}T10:00")
         assert message == "the form could not be shown: no window"
 
-    async def test_the_question_ends_a_modern_call(self, server: FastMCP) -> None:
+    async def test_question_ends_a_call_of_the_modern_protocol(self, server: FastMCP) -> None:
         """As an agent sees it that waits for its person: nothing is open and nothing is kept meanwhile."""
         async with Client(server, mode=MODERN, elicitation_handler=Asked({})) as client:
             result = await client.session.call_tool("book_room", {"start": f"{DAY}T10:00"}, allow_input_required=True)
@@ -305,7 +305,7 @@ class TestForm:
         assert list(result.input_requests or {}) == ["room"]
         assert result.request_state is None
 
-    async def test_no_room_is_booked_twice(self, server: FastMCP) -> None:
+    async def test_booked_room_is_not_booked_again(self, server: FastMCP) -> None:
         for room in ("Cedar, Harbour Works", "Dogwood, Harbour Works"):
             booked = await call(server, "book_room", start=f"{DAY}T10:00", people=2, equipment="video")
             assert booked["event_details"]["location"] == room
@@ -321,9 +321,9 @@ class TestForm:
 
 class TestMaps:
     async def test_places_are_found_by_kind_and_nearest_first(self, server: FastMCP) -> None:
-        found = (await call(server, "search_places", query="cafes", near="central-station"))["places"]
-        assert [place["name"] for place in found][:2] == ["The Copper Kettle", "Lantern Cafe"]
-        distances = [place["distance_meters"] for place in found]
+        places_near = (await call(server, "search_places", query="cafes", near="central-station"))["places"]
+        assert [place["name"] for place in places_near][:2] == ["The Copper Kettle", "Lantern Cafe"]
+        distances = [place["distance_meters"] for place in places_near]
         assert distances == sorted(distances)
 
     async def test_places_are_found_by_name_and_street(self, server: FastMCP) -> None:
@@ -333,7 +333,7 @@ class TestMaps:
         assert (await call(server, "search_places", query="volcano"))["places"] == []
 
     @pytest.mark.parametrize("mode", ["walking", "bicycling", "driving", "transit"])
-    async def test_directions(self, server: FastMCP, mode: str) -> None:
+    async def test_directions_are_symmetric_in_distance_and_duration(self, server: FastMCP, mode: str) -> None:
         way = await call(server, "get_directions", origin="Central Station", destination="library", mode=mode)
         back = await call(server, "get_directions", origin="library", destination="Central Station", mode=mode)
         assert (way["destination"], way["mode"]) == ("Marenby Library", mode)
@@ -342,11 +342,11 @@ class TestMaps:
         assert "east" in way["steps"][0]
         assert "west" in back["steps"][0]
 
-    async def test_where_one_is_already(self, server: FastMCP) -> None:
+    async def test_directions_to_the_same_place_are_zero(self, server: FastMCP) -> None:
         way = await call(server, "get_directions", origin="library", destination="library")
         assert (way["distance_meters"], way["duration_minutes"]) == (0, 0)
 
-    def test_the_data_is_in_order(self) -> None:
+    def test_places_are_unique_and_found_by_name_and_id(self) -> None:
         assert len(places.places()) >= 36
         assert len({place.name for place in places.places()}) == len(places.places())
         for place in places.places():

@@ -39,14 +39,14 @@ def answered(key: str, **answer: Any) -> Command[Any]:
     return Command(resume={"responses": {key: answer}})
 
 
-async def test_a_form_that_is_answered_after_both_sides_were_restarted(tmp_path: Path) -> None:
+async def test_form_is_answered_after_a_restart_of_both_sides(tmp_path: Path) -> None:
     saver = InMemorySaver()
     paused = await (await graph(calendar(tmp_path), saver)).ainvoke(
         calls("book_room", start="2026-11-17T10:00"), CONFIG
     )
     (question,) = paused["__interrupt__"]
     assert question.value["type"] == "mcp_elicitation"
-    assert [(one["key"], one["mode"]) for one in question.value["requests"]] == [("room", "form")]
+    assert [(request["key"], request["mode"]) for request in question.value["requests"]] == [("room", "form")]
 
     later = await graph(calendar(tmp_path), saver)
     done = await later.ainvoke(answered("room", action="accept", content={"people": 3}), CONFIG)
@@ -72,7 +72,7 @@ async def test_a_login_that_was_completed_lets_the_same_call_through(tmp_path: P
 
 
 @pytest.mark.parametrize(("tool", "arguments"), [("create_event", {"start": "soon", "name": "x"}), ("no_tool", {})])
-async def test_a_mistake_is_a_message_to_the_model(tmp_path: Path, tool: str, arguments: dict[str, Any]) -> None:
+async def test_tool_error_is_a_message_to_the_model(tmp_path: Path, tool: str, arguments: dict[str, Any]) -> None:
     agent = await graph(calendar(tmp_path), InMemorySaver())
     done = await agent.ainvoke(calls(tool, **arguments), CONFIG)
     assert done["messages"][-1].status == "error"

@@ -50,9 +50,9 @@ async def asked(address: str, era: str = LEGACY) -> str:
 
 def callback_of(page: httpx.Response) -> str:
     assert page.status_code == 200
-    found = re.search(r'href="(/auth/callback\?state=[\w-]{43})"', page.text)
-    assert found
-    return found[1]
+    match = re.search(r'href="(/auth/callback\?state=[\w-]{43})"', page.text)
+    assert match
+    return match[1]
 
 
 async def allow(browser: httpx.AsyncClient, address: str, link: str) -> httpx.Response:
@@ -60,7 +60,7 @@ async def allow(browser: httpx.AsyncClient, address: str, link: str) -> httpx.Re
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_the_whole_way(address: str, browser: httpx.AsyncClient, era: str) -> None:
+async def test_login_is_asked_allowed_used_and_revoked(address: str, browser: httpx.AsyncClient, era: str) -> None:
     link = await asked(address, era)
     assert link.startswith(f"{address}/auth/connect/")
     done = await allow(browser, address, link)
@@ -72,7 +72,7 @@ async def test_the_whole_way(address: str, browser: httpx.AsyncClient, era: str)
     assert (await browser.get(link)).status_code == 404
 
 
-async def test_a_modern_call_goes_on_once_the_person_is_back(address: str, browser: httpx.AsyncClient) -> None:
+async def test_modern_call_continues_after_the_login(address: str, browser: httpx.AsyncClient) -> None:
     """The client opens the link, and the same call, sent again with the answer, does its work."""
 
     async def visit() -> Any:
@@ -87,7 +87,7 @@ async def test_a_modern_call_goes_on_once_the_person_is_back(address: str, brows
     assert len(person.questions) == 1
 
 
-async def test_a_login_and_a_form_in_one_call(address: str, browser: httpx.AsyncClient) -> None:
+async def test_call_that_needs_login_and_form_asks_both(address: str, browser: httpx.AsyncClient) -> None:
     async def answer() -> Any:
         if person.questions[-1].mode == "form":
             return {"people": 3}
@@ -99,14 +99,14 @@ async def test_a_login_and_a_form_in_one_call(address: str, browser: httpx.Async
     assert [question.mode for question in person.questions] == ["url", "form"]
 
 
-async def test_to_say_yes_is_not_to_have_done_it(address: str) -> None:
+async def test_accepting_without_a_login_asks_again(address: str) -> None:
     person = Asked(ElicitResult(action="accept"))
     with pytest.raises(RuntimeError, match="rounds"):
         await raw(f"{address}/mcp", "list_calendars", era=MODERN, person=person)
     assert len({question.url for question in person.questions}) == 1
 
 
-async def test_a_client_that_shows_no_links_is_given_it_in_words(address: str) -> None:
+async def test_client_without_links_gets_the_url_as_text(address: str) -> None:
     assert f"{address}/auth/connect/" in await refused(f"{address}/mcp", "list_calendars", era=MODERN)
 
 
@@ -116,7 +116,7 @@ async def test_maps_need_no_login(address: str, era: str) -> None:
 
 
 @pytest.mark.parametrize("tool", ["list_calendars", "list_events", "create_event", "update_event", "book_room"])
-async def test_every_tool_of_the_calendar_needs_it(address: str, tool: str) -> None:
+async def test_every_tool_of_the_calendar_needs_a_login(address: str, tool: str) -> None:
     with pytest.raises(MCPError) as caught:
         await raw(f"{address}/mcp", tool, era=LEGACY)
     assert caught.value.error.code == -32042
@@ -141,7 +141,9 @@ async def test_a_state_cannot_be_guessed(address: str, browser: httpx.AsyncClien
     assert await asked(address)
 
 
-async def test_the_endpoint_that_revokes(address: str, browser: httpx.AsyncClient) -> None:
+async def test_revoke_endpoint_ends_the_login_and_refuses_other_origins(
+    address: str, browser: httpx.AsyncClient
+) -> None:
     await allow(browser, address, await asked(address))
     revoked = await browser.post(f"{address}/auth/revoke", headers={"Origin": "https://elsewhere.example"})
     assert revoked.status_code == 403
@@ -150,33 +152,33 @@ async def test_the_endpoint_that_revokes(address: str, browser: httpx.AsyncClien
     assert await asked(address)
 
 
-async def test_pages_are_not_kept_framed_or_told_to_others(address: str, browser: httpx.AsyncClient) -> None:
+async def test_pages_forbid_caching_framing_and_referrers(address: str, browser: httpx.AsyncClient) -> None:
     headers = (await browser.get(await asked(address))).headers
     assert headers["cache-control"] == "no-store"
     assert headers["referrer-policy"] == "no-referrer"
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
 
 
-async def test_a_login_outlives_the_server(address: str, browser: httpx.AsyncClient, tmp_path: Path) -> None:
+async def test_login_survives_a_restart(address: str, browser: httpx.AsyncClient, tmp_path: Path) -> None:
     await allow(browser, address, await asked(address))
     assert await call(calendar(tmp_path, login=True), "list_calendars")
 
 
-async def test_off_is_off(tmp_path: Path, browser: httpx.AsyncClient) -> None:
+async def test_without_login_there_are_no_login_routes_or_tools(tmp_path: Path, browser: httpx.AsyncClient) -> None:
     with served(http_app(calendar(tmp_path))) as url:
         assert await call(f"{url}/mcp", "list_calendars")
         assert (await browser.get(f"{url}/auth/callback?state=x")).status_code == 404
         assert "revoke_login" in await refused(f"{url}/mcp", "revoke_login")
 
 
-async def test_the_address_of_the_pages_can_be_given(tmp_path: Path) -> None:
+async def test_url_of_the_login_pages_is_a_setting(tmp_path: Path) -> None:
     server = calendar(tmp_path, login=True, url="https://calendar.example/")
     with pytest.raises(MCPError) as caught:
         await raw(server, "list_calendars", era=LEGACY)
     assert caught.value.error.data["elicitations"][0]["url"].startswith("https://calendar.example/auth/connect/")
 
 
-async def test_without_an_address_the_call_says_why(tmp_path: Path) -> None:
+async def test_call_without_a_page_url_is_refused_with_the_reason(tmp_path: Path) -> None:
     assert "over HTTP" in await refused(calendar(tmp_path, login=True), "list_calendars")
 
 
@@ -186,7 +188,7 @@ class TestTime:
         self.time = 0.0
         return Login(Database(tmp_path / "calendar.db"), now=lambda: self.time)
 
-    def test_a_page_left_open_for_too_long_connects_nothing(self, login: Login) -> None:
+    def test_page_submitted_too_late_is_refused(self, login: Login) -> None:
         login_id = login.wanted()
         state = login.state(login_id)
         assert state
@@ -196,13 +198,13 @@ class TestTime:
         assert fresh
         assert login.complete(fresh)
 
-    def test_a_link_is_over_after_a_week(self, login: Login) -> None:
+    def test_link_expires_after_a_week(self, login: Login) -> None:
         login_id = login.wanted()
         self.time = LINK_SECONDS
         assert login.state(login_id) is None
         assert login.wanted() != login_id
 
-    def test_revoking_ends_what_is_under_way(self, login: Login) -> None:
+    def test_revoking_ends_pending_logins(self, login: Login) -> None:
         state = login.state(login.wanted())
         assert state
         assert not login.revoke()

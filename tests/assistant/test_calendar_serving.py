@@ -23,7 +23,7 @@ from tests.servers import running
 DAY = "2026-11-17"
 
 
-async def test_over_http_and_across_a_kill(tmp_path: Path) -> None:
+async def test_events_over_http_survive_a_kill(tmp_path: Path) -> None:
     """In both eras, with a form, and what was written is there when the process comes back."""
     process = calendar_process(tmp_path / "calendar.db")
     for number, era in enumerate(ERAS, 1):
@@ -32,19 +32,19 @@ async def test_over_http_and_across_a_kill(tmp_path: Path) -> None:
             assert endpoint == f"{process.url}/mcp"
             person = Asked({"people": 3})
             await call(endpoint, "book_room", era=era, person=person, start=f"{DAY}T10:00")
-            found = await call(endpoint, "list_events", era=era, start_time=DAY)
-            assert len(found["events"]) == number
+            events = await call(endpoint, "list_events", era=era, start_time=DAY)
+            assert len(events["events"]) == number
             process.kill()
 
 
-def test_it_stops_when_asked(tmp_path: Path) -> None:
+def test_sigterm_stops_the_calendar(tmp_path: Path) -> None:
     process = calendar_process(tmp_path / "deep" / "calendar.db")
     with running(process):
         assert process.stop() == 0
     assert (tmp_path / "deep" / "calendar.db").exists()
 
 
-async def test_login_on(tmp_path: Path) -> None:
+async def test_login_option_demands_a_login_for_calendar_tools(tmp_path: Path) -> None:
     process = calendar_process(tmp_path / "calendar.db", "--login", "on")
     with running(process):
         assert await call(f"{process.url}/mcp", "search_places", query="cafe")
@@ -52,7 +52,7 @@ async def test_login_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_over_stdio(tmp_path: Path, era: Any) -> None:
+async def test_calendar_over_stdio_lists_and_runs_its_tools(tmp_path: Path, era: Any) -> None:
     file = tmp_path / "calendar.db"
     arguments = ["-m", "assent", "calendar", "--stdio", "--database", f"sqlite:///{file}"]
     transport = StdioTransport(sys.executable, arguments, env=dict(os.environ), cwd=str(tmp_path))
@@ -61,26 +61,26 @@ async def test_over_stdio(tmp_path: Path, era: Any) -> None:
         made = await client.call_tool("create_event", {"start": f"{DAY}T09:00", "name": "Standup"})
         await client.call_tool("book_room", {"start": f"{DAY}T10:00"})
         wrong = await client.call_tool("create_event", {"start": "x", "name": "y"}, raise_on_error=False)
-        found = await client.call_tool("list_events", {"start_time": DAY})
+        events = await client.call_tool("list_events", {"start_time": DAY})
     assert wrong.is_error
     assert made.structured_content
-    assert found.structured_content
-    assert [event["name"] for event in found.structured_content["events"]] == ["Standup", "Meeting"]
+    assert events.structured_content
+    assert [event["name"] for event in events.structured_content["events"]] == ["Standup", "Meeting"]
     assert file.exists()
 
 
 @pytest.mark.parametrize(
     "arguments", [("--stdio", "--login", "on"), ("--database", "postgresql://x/y"), ("--database", "")]
 )
-def test_what_cannot_be_served_is_refused_in_one_line(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_invalid_options_are_refused_in_one_line(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     result = execute(tmp_path, "calendar", *arguments)
     assert (result.code, result.out) == (3, "")
     assert result.err.startswith("assent: ")
     assert "Traceback" not in result.err
 
 
-def test_other_commands_do_not_pay_for_it() -> None:
-    code = "import sys, assent.cli.main as m; m.application(); sys.exit('fastmcp' in sys.modules)"
+def test_other_commands_do_not_import_fastmcp() -> None:
+    code = "import sys, assent.surfaces.cli.main as m; m.application(); sys.exit('fastmcp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
 
 
@@ -94,7 +94,7 @@ class TestInsideAnotherApplication:
 
         return FastAPI(lifespan=lifespan)
 
-    async def test_tools_and_pages_are_below_its_path(self, parent: FastAPI) -> None:
+    async def test_mounted_tools_and_pages_are_below_the_path(self, parent: FastAPI) -> None:
         with served(parent) as url:
             assert await call(f"{url}/calendar/mcp", "search_places", query="cafe")
             text = await refused(f"{url}/calendar/mcp", "list_calendars")
@@ -115,13 +115,11 @@ class TestInsideAnotherApplication:
             ({"Origin": "https://elsewhere.example"}, 403),
         ],
     )
-    def test_strange_hosts_and_origins_are_turned_away(
-        self, parent: FastAPI, headers: dict[str, str], status: int
-    ) -> None:
+    def test_unknown_hosts_and_origins_are_refused(self, parent: FastAPI, headers: dict[str, str], status: int) -> None:
         with served(parent) as url:
             assert httpx.get(f"{url}/calendar/ok", headers=headers).status_code == status
 
-    def test_the_control_without_protection_lets_them_in(self, tmp_path: Path) -> None:
+    def test_control_without_protection_unknown_hosts_are_accepted(self, tmp_path: Path) -> None:
         with served(calendar(tmp_path).http_app()) as url:
             assert httpx.get(f"{url}/ok", headers={"Host": "rebound.example"}).status_code == 200
         with served(http_app(calendar(tmp_path))) as url:

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from assent.assistant.planner import clocks, dates, lengths, reading
-from assent.assistant.planner.zone import MachineZone, exists, machine_now
+from assent.assistant.planner.dates import clocks, dates, lengths, reading
+from assent.assistant.planner.dates.zone import MachineZone, exists, machine_now
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 18, 10, 0, tzinfo=BERLIN)
@@ -41,17 +41,17 @@ def start(text: str, now: datetime = NOW) -> str | None:
         ("29 February 2028 at noon", "2028-02-29T12:00:00+01:00"),
     ],
 )
-def test_days(text: str, expected: str | None) -> None:
+def test_day_in_a_sentence_is_parsed(text: str, expected: str | None) -> None:
     assert start(text) == expected
 
 
-def test_the_rest_of_the_text_is_left() -> None:
+def test_rest_of_the_text_is_returned() -> None:
     when, rest = reading.read("Lunch with May on May 5 at noon", NOW)
     assert when.day == date(2027, 5, 5)
     assert rest.split(dates.GAP)[0].strip() == "Lunch with May"
 
 
-def test_summer_time_counts() -> None:
+def test_summer_time_changes_the_offset() -> None:
     assert start("July 1 at noon") == "2027-07-01T12:00:00+02:00"
 
 
@@ -80,7 +80,7 @@ def test_in_two_hours_is_two_hours_across_a_change_of_the_clocks() -> None:
         ("two weeks", 20160),
     ],
 )
-def test_lengths(text: str, expected: int) -> None:
+def test_duration_in_words_is_parsed(text: str, expected: int) -> None:
     assert lengths.minutes(text) == expected
 
 
@@ -98,7 +98,7 @@ def test_lengths(text: str, expected: int) -> None:
         ("3pm", "25", "is not a time of day"),
     ],
 )
-def test_from_and_to(first: str, last: str, expected: object) -> None:
+def test_start_and_end_times_give_a_span(first: str, last: str, expected: object) -> None:
     assert clocks.span(first, last) == expected
 
 
@@ -113,7 +113,7 @@ def test_from_and_to(first: str, last: str, expected: object) -> None:
         ("at nine thirty am", (time(9, 30), None)),
     ],
 )
-def test_times_in_words(text: str, expected: object) -> None:
+def test_time_in_words_is_parsed(text: str, expected: object) -> None:
     assert clocks.worded(text) == expected
 
 

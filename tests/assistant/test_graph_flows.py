@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from pydantic import TypeAdapter, ValidationError
 
 from assent import LocalInbox
+from assent.assistant import state
 from assent.assistant.calendar.server import create_server
 from assent.assistant.nodes import Nodes
 from assent.assistant.planner.model import OfflinePlanner
-from assent.domain.questions import Verb, Verdict
-from tests.assistant.desk import Desk, client_of, every_call_is_answered_once
+from assent.review.model.questions import Verb, Verdict
+from tests.assistant.desk import CONFIG, Desk, client_of, every_call_is_answered_once
 
 APPROVE = Verdict("0", Verb.APPROVE)
 
@@ -59,7 +61,7 @@ async def talk(calendar: Calendar, inbox: LocalInbox, folder: Path) -> Any:
 
 def tool_calls(asked: Any) -> list[tuple[str, str]]:
     assert asked["kind"] == "confirmation", asked
-    return [(one["tool_name"], one["arguments"].get("name") or "") for one in asked["tool_calls"]]
+    return [(tool_call["tool_name"], tool_call["arguments"].get("name") or "") for tool_call in asked["tool_calls"]]
 
 
 def hour(asked: Any) -> str:
@@ -67,7 +69,7 @@ def hour(asked: Any) -> str:
 
 
 @pytest.mark.promise("ASST-01", "ASST-23", "ASST-32", "ASST-40")
-async def test_something_is_scheduled_after_a_question(talk: Desk, calendar: Calendar) -> None:
+async def test_vague_request_is_scheduled_after_a_question(talk: Desk, calendar: Calendar) -> None:
     asked = await talk.say("schedule something")
     assert asked["kind"] == "clarification"
     asked = await talk.respond(*["a meeting tomorrow at 3pm"] * len(asked["clarifications"]))
@@ -87,7 +89,7 @@ async def test_a_clear_request_only_needs_approval(talk: Desk, calendar: Calenda
     assert calendar.events == [("Standup", "09:00")]
 
 
-async def test_the_conversation_goes_on(talk: Desk, calendar: Calendar) -> None:
+async def test_conversation_continues_after_a_result(talk: Desk, calendar: Calendar) -> None:
     await talk.say("create a meeting called Standup tomorrow at 9am")
     await talk.approve()
     asked = await talk.say("move it to 11am")
@@ -97,7 +99,7 @@ async def test_the_conversation_goes_on(talk: Desk, calendar: Calendar) -> None:
     assert every_call_is_answered_once(talk.messages)
 
 
-async def test_what_only_reads_needs_nobody(talk: Desk, calendar: Calendar) -> None:
+async def test_reading_tool_needs_no_approval(talk: Desk, calendar: Calendar) -> None:
     assert await talk.say("what is in my calendar tomorrow?") is None
     assert await talk.say("find a cafe") is None
     assert talk.messages[-1].text
@@ -115,7 +117,7 @@ async def test_feedback_leads_to_a_new_proposal(talk: Desk, calendar: Calendar) 
 
 
 @pytest.mark.promise("ASST-35")
-async def test_of_two_events_the_approved_one_is_made(talk: Desk, calendar: Calendar) -> None:
+async def test_only_the_approved_of_two_events_is_made(talk: Desk, calendar: Calendar) -> None:
     asked = await talk.say("create 2 events: Team Meeting at 10am and Lunch with Bob at 12pm")
     if asked["kind"] == "clarification":
         asked = await talk.respond(*["tomorrow"] * len(asked["clarifications"]))
@@ -127,7 +129,7 @@ async def test_of_two_events_the_approved_one_is_made(talk: Desk, calendar: Cale
 
 
 @pytest.mark.promise("ASST-24", "ASST-25")
-async def test_a_question_a_deferred_change_and_a_new_event(talk: Desk, calendar: Calendar) -> None:
+async def test_question_defers_other_calls_until_it_is_answered(talk: Desk, calendar: Calendar) -> None:
     now = datetime.now().astimezone()
     calendar.add("Review", (now + timedelta(days=1)).replace(hour=15, minute=0, second=0, microsecond=0))
     asked = await talk.say("schedule something for me, and move the meeting at 3pm to 4pm")
@@ -139,3 +141,32 @@ async def test_a_question_a_deferred_change_and_a_new_event(talk: Desk, calendar
     assert await talk.approve() is None
     assert [at for _, at in calendar.events] == ["16:00", "12:00"]
     assert every_call_is_answered_once(talk.messages)
+
+
+def conforms(value: Any, kind: Any) -> bool:
+    """Whether a value is of a typed dictionary, field by field, and has no other fields."""
+    TypeAdapter(kind).validate_python(value, strict=True)
+    return bool(value.keys() <= kind.__required_keys__ | kind.__optional_keys__)
+
+
+@pytest.mark.promise("ASST-21")
+async def test_state_and_pauses_are_of_the_promised_types(talk: Desk) -> None:
+    asked = await talk.say("schedule something")
+    assert conforms(asked, state.PendingClarification)
+    assert all(conforms(clarification, state.ClarificationInfo) for clarification in asked["clarifications"])
+    await talk.say("create 2 events: Team Meeting tomorrow at 10am and Lunch with Bob tomorrow at 12pm")
+    asked = talk.asked
+    assert conforms(asked, state.PendingApproval)
+    assert all(conforms(tool_call, state.ToolCallInfo) for tool_call in asked["tool_calls"])
+    await talk.answer(APPROVE, Verdict("1", Verb.REJECT, message="I have no time for lunch"))
+
+    assert set(talk.graph.builder.channels) >= state.RequestState.__annotations__.keys()
+    past = [past_state.values async for past_state in talk.graph.aget_state_history(CONFIG)]
+    approved = [approval for values in past for approval in values.get("approvals", ())]
+    rejected = [call for values in past for call in values.get("rejected", ())]
+    assert approved
+    assert rejected
+    assert all(conforms(call, state.ApprovalOutcome) for call in approved)
+    assert all(conforms(call, state.RejectedToolFeedback) for call in rejected)
+    with pytest.raises(ValidationError):
+        conforms({**rejected[0], "feedback": 5}, state.RejectedToolFeedback)

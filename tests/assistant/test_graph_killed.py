@@ -40,7 +40,7 @@ def events(folder: Path) -> int:
 
 @pytest.mark.promise("P2")
 @pytest.mark.parametrize("die", ["before", "after", *TRANSACTIONS])
-async def test_one_approval_makes_one_event(inbox: LocalInbox, folder: Path, die: str) -> None:
+async def test_kill_at_any_point_makes_one_event_per_approval(inbox: LocalInbox, folder: Path, die: str) -> None:
     await run(folder, "say")
     assert killed(folder, die)
     assert events(folder) <= 1
@@ -49,7 +49,7 @@ async def test_one_approval_makes_one_event(inbox: LocalInbox, folder: Path, die
         assert events(folder) == 1
 
 
-async def test_the_control_dies_nowhere(inbox: LocalInbox, folder: Path) -> None:
+async def test_control_without_a_kill_makes_one_event(inbox: LocalInbox, folder: Path) -> None:
     await run(folder, "say")
     assert not killed(folder, "")
     assert events(folder) == 1

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from assent.assistant.calendar.server import create_server, http_app
-from assent.domain.access import operator
+from assent.identity.model.access import operator
 from assent.settings import DEMO_PROJECT, Mode
 from tests.api.conftest import build, empty_database
 from tests.api.house import LOOPBACK, Builder
@@ -35,9 +35,9 @@ class Office:
 
     async def item(self) -> dict[str, Any]:
         """The one that waits."""
-        found = (await self.ana.get("/api/inbox/items", params={"filter": "is:pending"})).json()["items"]
-        assert len(found) == 1, found
-        item: dict[str, Any] = (await self.ana.get(f"/api/inbox/items/{found[0]['id']}")).json()
+        listed_items = (await self.ana.get("/api/inbox/items", params={"filter": "is:pending"})).json()["items"]
+        assert len(listed_items) == 1, listed_items
+        item: dict[str, Any] = (await self.ana.get(f"/api/inbox/items/{listed_items[0]['id']}")).json()
         return item
 
     async def decide(self, item: dict[str, Any], **said: Any) -> httpx.Response:
@@ -56,9 +56,9 @@ class Office:
     @property
     def events(self) -> list[tuple[str, str]]:
         connection = sqlite3.connect(self.file)
-        found = connection.execute("SELECT name, substr(start, 12, 5) FROM events ORDER BY starts_at").fetchall()
+        event_rows = connection.execute("SELECT name, substr(start, 12, 5) FROM events ORDER BY starts_at").fetchall()
         connection.close()
-        return found
+        return event_rows
 
 
 @pytest.fixture
@@ -70,18 +70,18 @@ async def office(build: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.promise("P1", "ASST-40")
-async def test_approved_in_the_inbox_it_runs_once(office: Office) -> None:
+async def test_call_approved_in_the_inbox_runs_once(office: Office) -> None:
     item = await office.say("create a meeting called Standup tomorrow at 9am")
     assert (item["gated"], item["dialect"], item["type"]) == (True, "confirmation", "tool")
     assert office.events == []
     first = await office.decide(item, verb="approve")
     others = [await office.decide(item, verb="approve") for _ in range(2)]
-    assert [first.status_code, *(one.status_code for one in others)] == [200, 409, 409]
+    assert [first.status_code, *(other_item.status_code for other_item in others)] == [200, 409, 409]
     assert (await office.settled())["status"] == "idle"
     assert office.events == [("Standup", "09:00")]
 
 
-async def test_edited_in_the_inbox_it_runs_as_edited(office: Office) -> None:
+async def test_call_edited_in_the_inbox_runs_as_edited(office: Office) -> None:
     item = await office.say("create a meeting called Standup tomorrow at 9am")
     args = {**item["actions"][0]["args"], "name": "Stand-up"}
     assert (await office.decide(item, verb="edit", args=args)).status_code == 200
@@ -101,25 +101,25 @@ async def test_an_agent_cannot_approve_by_resuming(office: Office) -> None:
     assert office.events == []
 
 
-async def test_a_question_is_answered_in_the_inbox_too(office: Office) -> None:
+async def test_question_can_be_answered_in_the_inbox(office: Office) -> None:
     item = await office.say("schedule something")
     assert item["dialect"] == "clarification"
     texts = {"verb": "respond", "message": "a meeting tomorrow at 3pm"}
     assert (await office.decide(item, **texts)).status_code == 200
     with anyio.fail_after(30):
-        while (found := await _next(office))["dialect"] != "confirmation":  # noqa: ASYNC110 - it moves in the server
+        while (next_item := await _next(office))["dialect"] != "confirmation":  # noqa: ASYNC110 - it moves in the server
             await anyio.sleep(0.05)
-    assert (await office.decide(found, verb="approve")).status_code == 200
+    assert (await office.decide(next_item, verb="approve")).status_code == 200
     assert (await office.settled())["status"] == "idle"
     assert [at for _, at in office.events] == ["15:00"]
 
 
 async def _next(office: Office) -> dict[str, Any]:
-    found = (await office.ana.get("/api/inbox/items", params={"filter": "is:pending"})).json()["items"]
-    return await office.item() if found else {"dialect": None}
+    listed_items = (await office.ana.get("/api/inbox/items", params={"filter": "is:pending"})).json()["items"]
+    return await office.item() if listed_items else {"dialect": None}
 
 
-async def test_what_only_a_policy_asks_about_is_linked_and_goes_on_once_it_is_decided(
+async def test_item_asked_by_the_policy_is_linked_and_continues_after_the_decision(
     build: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ASSISTANT_CALENDAR", str(tmp_path / "calendar.db"))
@@ -146,7 +146,7 @@ async def test_what_only_a_policy_asks_about_is_linked_and_goes_on_once_it_is_de
 
 
 @pytest.mark.promise("P4")
-async def test_an_answer_that_met_a_dead_server_is_given_once_more(
+async def test_answer_to_an_unreachable_server_can_be_given_again(
     build: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "calendar.db"
@@ -179,9 +179,7 @@ async def test_changed_arguments_are_checked_before_they_are_approved(office: Of
     assert (await office.item())["status"] == "PENDING"
 
 
-async def test_a_change_says_which_event_it_is_about(
-    build: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_change_names_its_event(build: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSISTANT_CALENDAR", str(tmp_path / "calendar.db"))
     house = await build(Mode.SERVE, config=DEMO_PROJECT, assistant="assistant")
     ana = house.client(await house.person("ana"))
@@ -201,7 +199,7 @@ async def test_a_change_says_which_event_it_is_about(
     assert item["status"] == "PENDING"
 
 
-async def test_a_server_that_cannot_be_reached_is_told_at_once_and_the_thread_goes_on(
+async def test_unreachable_server_is_reported_and_the_thread_stays_usable(
     build: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ASSISTANT_CALENDAR", str(tmp_path / "calendar.db"))

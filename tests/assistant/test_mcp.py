@@ -17,8 +17,8 @@ from assent.assistant.calendar.server import create_server, http_app
 from assent.assistant.graph import create_client
 from assent.assistant.mcp import Asked, McpClient, server_at
 from assent.assistant.mcp_faults import McpFailed, McpLost, unreachable
-from assent.domain.questions import Verb, Verdict
 from assent.errors import ConfigError
+from assent.review.model.questions import Verb, Verdict
 from assent.settings import read_assistant_settings
 from tests.assistant.calendars import ERAS, calendar_process, served
 from tests.assistant.conftest import Opener
@@ -42,14 +42,16 @@ async def connect(link: str) -> None:
 
 async def events(server: FastMCP, mode: str = "auto") -> list[str]:
     client = client_of(server, mode)
-    found = await client.call("list_events", {"start_time": "2030-01-01"}, {})
+    listed_events = await client.call("list_events", {"start_time": "2030-01-01"}, {})
     await client.close()
-    return [one["name"] for one in found.structured["events"]]
+    return [event["name"] for event in listed_events.structured["events"]]
 
 
 class TestForms:
     @eras
-    async def test_a_form_is_a_pause_and_the_call_goes_on_with_it(self, desk: Opener, aviary: Aviary, era: str) -> None:
+    async def test_form_pauses_the_run_and_its_answer_continues_the_call(
+        self, desk: Opener, aviary: Aviary, era: str
+    ) -> None:
         there = desk(calls(call("nest", bird="wren")), mode=era)
         await there.say("build")
         form = await there.approve()
@@ -62,7 +64,7 @@ class TestForms:
         assert every_call_is_answered_once(there.messages)
 
     @eras
-    async def test_it_can_be_declined(self, desk: Opener, aviary: Aviary, era: str) -> None:
+    async def test_declined_form_ends_the_call(self, desk: Opener, aviary: Aviary, era: str) -> None:
         there = desk(calls(call("nest", bird="wren")), mode=era)
         await there.say("build")
         await there.approve()
@@ -81,7 +83,7 @@ class TestForms:
         assert every_call_is_answered_once(there.messages)
 
     @eras
-    async def test_the_client_itself_takes_answers_by_key(self, aviary: Aviary, era: str) -> None:
+    async def test_client_matches_answers_by_key(self, aviary: Aviary, era: str) -> None:
         client = client_of(aviary.server, era)
         with pytest.raises(Asked) as asked:
             await client.call("nest", {"bird": "wren"}, {})
@@ -124,13 +126,13 @@ class TestLogin:
         await there.say("add it")
         assert (await there.approve())["kind"] == "oauth_url"
         assert await there.answer(DECLINE) is None
-        failed = [one for one in there.messages if one.type == "tool"]
+        failed = [message for message in there.messages if message.type == "tool"]
         assert [getattr(one, "status", "") for one in failed] == ["error", "error"]
         [grant] = there.grants()
         assert grant.status == "failed"
 
     @eras
-    async def test_login_and_form_in_one_call(self, inbox: LocalInbox, folder: Path, era: str) -> None:
+    async def test_call_with_login_and_form_gets_each_answer(self, inbox: LocalInbox, folder: Path, era: str) -> None:
         """Once the login is there the form comes first: by position, the login's answer would go to the form."""
         server = create_server(folder / "calendar.db", login=True)
         with served(http_app(server)) as address:
@@ -147,7 +149,7 @@ class TestLogin:
             await client.close()
 
     @eras
-    async def test_both_sides_are_restarted_while_a_person_thinks(
+    async def test_pending_login_survives_a_restart_of_both_sides(
         self, inbox: LocalInbox, folder: Path, era: str
     ) -> None:
         from langgraph.checkpoint.memory import InMemorySaver
@@ -177,7 +179,7 @@ class TestLogin:
 
 
 class TestConnections:
-    async def test_headers_are_sent(self) -> None:
+    async def test_configured_headers_are_sent(self) -> None:
         from fastmcp.server.dependencies import get_http_headers
 
         server = FastMCP("headers")
@@ -192,22 +194,22 @@ class TestConnections:
             assert (await client.call("who", {}, {})).text == "ana"
             await client.close()
 
-    async def test_a_server_that_is_started_by_its_command(self, folder: Path) -> None:
+    async def test_command_starts_the_server(self, folder: Path) -> None:
         command = f"{sys.executable} -m assent calendar --stdio --database {folder / 'c.db'}"
         client = create_client(read_assistant_settings({"ASSISTANT_MCP_COMMAND": command}))
-        assert "create_event" in [one.name for one in await client.tools()]
+        assert "create_event" in [tool.name for tool in await client.tools()]
         await client.close()
 
-    async def test_without_any_it_is_the_calendar_in_this_process(self, folder: Path) -> None:
+    async def test_without_a_server_the_calendar_runs_in_this_process(self, folder: Path) -> None:
         client = create_client(read_assistant_settings({"ASSISTANT_CALENDAR": str(folder / "c.db")}))
-        found = {one.name: one for one in await client.tools()}
-        assert found["list_events"].reads_only
-        assert found["create_event"].idempotent
-        assert found["create_event"].tags == ("calendar",)
+        tools_by_name = {tool.name: tool for tool in await client.tools()}
+        assert tools_by_name["list_events"].reads_only
+        assert tools_by_name["create_event"].idempotent
+        assert tools_by_name["create_event"].tags == ("calendar",)
         await client.close()
 
     @pytest.mark.parametrize("era", ["auto", *ERAS])
-    async def test_one_that_is_not_there_is_a_clear_error(self, desk: Opener, era: str) -> None:
+    async def test_unreachable_server_is_reported(self, desk: Opener, era: str) -> None:
         there = desk()
         client = McpClient(server_at("http://127.0.0.1:9/mcp", {}), name="http://127.0.0.1:9/mcp", mode=era)
         there = Desk(there.file, _with(there.nodes, client))
@@ -215,17 +217,17 @@ class TestConnections:
             with pytest.raises(McpFailed, match=r"the MCP server http://127\.0\.0\.1:9/mcp cannot be reached"):
                 await there.say("hello")
 
-    async def test_its_address_is_told_without_secrets(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_server_address_is_shown_without_secrets(self, caplog: pytest.LogCaptureFixture) -> None:
         environment = {"ASSISTANT_MCP_URL": "http://ana:s3cret@127.0.0.1:9/t0ken/mcp?key=hidden"}
         client = create_client(read_assistant_settings(environment))
         with pytest.raises(McpFailed, match=r"the MCP server http://127\.0\.0\.1:9 cannot be reached") as caught:
             await client.tools()
         told = "".join(traceback.format_exception(caught.value)) + caplog.text
-        assert "the MCP server http://127.0.0.1:9 failed" in told
+        assert "call MCP server http://127.0.0.1:9 failed" in told
         assert not [word for word in ("s3cret", "t0ken", "hidden") if word in told]
 
     @eras
-    async def test_a_server_that_dies_in_the_middle_of_a_call_is_lost(self, era: str) -> None:
+    async def test_server_that_dies_during_a_call_gives_mcp_lost(self, era: str) -> None:
         server = FastMCP("deadly")
 
         @server.tool
@@ -249,7 +251,7 @@ class TestConnections:
     @pytest.mark.parametrize(
         "error", [httpx.ConnectError("refused"), ExceptionGroup("all", [httpx.ConnectError("no")])]
     )
-    def test_what_was_refused_was_never_sent(self, error: Exception) -> None:
+    def test_refused_connection_counts_as_never_sent(self, error: Exception) -> None:
         assert type(unreachable("it", error, sent=True)) is McpFailed
         assert type(unreachable("it", httpx.ReadTimeout("late"), sent=True)) is McpLost
 
@@ -266,7 +268,7 @@ class TestConnections:
         await client.close()
 
     @eras
-    async def test_an_approval_outlives_a_server_that_is_down(self, inbox: LocalInbox, folder: Path, era: str) -> None:
+    async def test_approval_survives_an_unreachable_server(self, inbox: LocalInbox, folder: Path, era: str) -> None:
         server = calendar_process(folder / "calendar.db")
         server.start()
         there = TestLogin()._desk(server.url, inbox, folder, era, None, calls(call("create_event", **NEW)))
@@ -282,7 +284,7 @@ class TestConnections:
         assert await events(create_server(folder / "calendar.db")) == ["Standup"]
 
     @eras
-    async def test_a_protocol_error_is_told_to_the_model(self, aviary: Aviary, era: str) -> None:
+    async def test_protocol_error_is_passed_to_the_model(self, aviary: Aviary, era: str) -> None:
         from fastmcp.server.middleware import Middleware
         from mcp.shared.exceptions import MCPError
 
@@ -292,8 +294,8 @@ class TestConnections:
 
         aviary.server.add_middleware(Broken())
         client = client_of(aviary.server, era)
-        found = await client.call("watch", {"bird": "wren"}, {})
-        assert (found.failed, found.text) == (True, "Error -32602: no such luck")
+        tool_result = await client.call("watch", {"bird": "wren"}, {})
+        assert (tool_result.failed, tool_result.text) == (True, "Error -32602: no such luck")
         await client.close()
 
     @pytest.mark.parametrize(
@@ -309,7 +311,7 @@ class TestConnections:
             read_assistant_settings(environment)
 
     @pytest.mark.promise("ASST-08", "ASST-20")
-    def test_the_settings_have_the_names_that_others_gave_them(self) -> None:
+    def test_third_party_variable_names_are_read(self) -> None:
         environment = {
             "ASSISTANT_MCP_URL": "http://127.0.0.1:8001/mcp",
             "OPENAI_API_KEY": "o",
@@ -319,13 +321,13 @@ class TestConnections:
             "ASSISTANT_TOOL_MAPPING": '{"files": ["read_*"]}',
             "ASSISTANT_HITL_TOOLS": "read_secret, write_file",
         }
-        found = read_assistant_settings(environment)
-        assert (found.mcp_url, found.model) == ("http://127.0.0.1:8001/mcp", "offline")
-        assert found.openai_api_key is not None
-        assert found.openai_api_key.get_secret_value() == "o"
-        assert found.langfuse_secret_key is None
-        assert found.tool_mapping == {"files": ("read_*",)}
-        assert found.hitl_tools == ("read_secret", "write_file")
+        assistant_settings = read_assistant_settings(environment)
+        assert (assistant_settings.mcp_url, assistant_settings.model) == ("http://127.0.0.1:8001/mcp", "offline")
+        assert assistant_settings.openai_api_key is not None
+        assert assistant_settings.openai_api_key.get_secret_value() == "o"
+        assert assistant_settings.langfuse_secret_key is None
+        assert assistant_settings.tool_mapping == {"files": ("read_*",)}
+        assert assistant_settings.hitl_tools == ("read_secret", "write_file")
         assert read_assistant_settings({}).mcp_url is None
 
 

@@ -30,7 +30,7 @@ from assent.assistant.nodes import Nodes
 from assent.assistant.planner.model import OfflinePlanner
 from assent.assistant.tools import CLARIFICATION
 from assent.errors import ConfigError
-from assent.gate.keeper import kept_by
+from assent.gate.keeper import using_keeper
 from assent.settings import AssistantSettings
 from tests.assistant.calendars import served
 from tests.assistant.desk import Aviary, Desk, client_of
@@ -69,7 +69,9 @@ class Provider:
 
     def _streamed(self, message: dict[str, Any]) -> Iterator[str]:
         deltas: list[dict[str, Any]] = [{"content": f"{word} "} for word in (message.get("content") or "").split()]
-        deltas += [{"tool_calls": [{**one, "index": n}]} for n, one in enumerate(message.get("tool_calls") or ())]
+        deltas += [
+            {"tool_calls": [{**tool_call, "index": n}]} for n, tool_call in enumerate(message.get("tool_calls") or ())
+        ]
         for delta in deltas:
             choice = {"index": 0, "delta": delta, "finish_reason": None}
             part = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
@@ -98,29 +100,29 @@ class TestNames:
         assert isinstance(executor_model(AssistantSettings()), OfflinePlanner)
 
     @pytest.mark.parametrize("name", ["mistralai:x", "cohere:x"])
-    def test_a_package_that_is_not_there_is_named(self, name: str) -> None:
+    def test_missing_package_of_a_model_is_named(self, name: str) -> None:
         with pytest.raises(ConfigError) as said:
             create_model(name, AssistantSettings())
         assert said.value.hint == f"pip install langchain-{name.partition(':')[0]}"
 
     @pytest.mark.parametrize("name", ["openai:x", "anthropic:x", "google_genai:x", "mistralai:x", "gpt-5"])
-    def test_none_is_waited_for_long(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_every_model_has_a_timeout(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         given: dict[str, Any] = {}
         monkeypatch.setattr("langchain.chat_models.init_chat_model", lambda name, **options: given.update(options))
         create_model(name, AssistantSettings())
         assert (given["timeout"], given["max_retries"]) == (60, 1)
 
-    def test_a_model_on_this_machine_neither(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_local_model_has_a_timeout(self, monkeypatch: pytest.MonkeyPatch) -> None:
         given: dict[str, Any] = {}
         monkeypatch.setattr("langchain.chat_models.init_chat_model", lambda name, **options: given.update(options))
         create_model("ollama:x", AssistantSettings())
         assert given == {"client_kwargs": {"timeout": 60}}
 
-    def test_a_name_that_means_nothing(self) -> None:
+    def test_unknown_model_name_is_refused(self) -> None:
         with pytest.raises(ConfigError, match="is not a model"):
             create_model("whatever", AssistantSettings())
 
-    def test_each_node_may_have_its_own(self) -> None:
+    def test_each_node_may_have_its_own_model(self) -> None:
         settings = AssistantSettings(router_model="mistralai:small")
         assert isinstance(executor_model(settings), OfflinePlanner)
         with pytest.raises(ConfigError):
@@ -128,20 +130,20 @@ class TestNames:
 
 
 class TestOverHttp:
-    async def test_it_answers_streams_and_calls_tools(self, provider: Provider) -> None:
+    async def test_model_over_http_answers_streams_and_calls_tools(self, provider: Provider) -> None:
         with served(provider.app, lifespan=False) as address:
             model = create_model("openai:any", settings_for(address, openai_api_key=SecretStr("sk-1")))
             assert (await model.ainvoke("hello")).content == "all done"
             provider.script.append({"content": "one two three"})
-            parts = [one async for one in model.astream("hello")]
-            assert len([one for one in parts if one.content]) == 3
+            parts = [chunk async for chunk in model.astream("hello")]
+            assert len([part for part in parts if part.content]) == 3
             assert isinstance(parts[0], AIMessageChunk)
             provider.script.append(uses("request_clarification", question="Which?"))
             [made] = (await model.bind_tools([CLARIFICATION]).ainvoke("do it")).tool_calls
             assert (made["name"], made["args"]) == ("request_clarification", {"question": "Which?"})
         assert set(provider.keys) == {"Bearer sk-1"}
 
-    async def test_it_drives_the_graph(
+    async def test_model_over_http_drives_the_graph(
         self, provider: Provider, aviary: Aviary, inbox: LocalInbox, folder: Path
     ) -> None:
         provider.script += [uses("AllowedTools", types=["birds"]), uses("feed", bird="tit")]
@@ -149,14 +151,14 @@ class TestOverHttp:
             model = create_model("openai:any", settings_for(address))
             there = Desk(folder / "gate.db", Nodes(model, model, client_of(aviary.server), inbox=inbox))
             asked = await there.say("feed the tit")
-            assert [one["tool_name"] for one in asked["tool_calls"]] == ["feed"]
+            assert [tool_call["tool_name"] for tool_call in asked["tool_calls"]] == ["feed"]
             assert await there.approve() is None
         assert aviary.done == [("feed", "tit")]
         assert there.messages[-1].content == "all done"
-        offered = [one["function"]["name"] for one in provider.asked[1]["tools"]]
+        offered = [tool["function"]["name"] for tool in provider.asked[1]["tools"]]
         assert (offered[0], "lift" in offered) == ("request_clarification", False)
 
-    async def test_it_fails_and_the_thread_goes_on(
+    async def test_failing_model_leaves_the_thread_usable(
         self, provider: Provider, aviary: Aviary, inbox: LocalInbox, folder: Path
     ) -> None:
         provider.failing = 10
@@ -193,12 +195,12 @@ NOWHERE = "http://127.0.0.1:9"
 
 class TestTraces:
     @pytest.mark.promise("ASST-39")
-    def test_without_keys_there_is_nothing(self) -> None:
+    def test_without_keys_there_are_no_tracing_callbacks(self) -> None:
         with tracing.traced(AssistantSettings(), "thread") as callbacks:
             assert callbacks == []
 
     @pytest.mark.promise("ASST-39")
-    def test_what_is_not_installed_is_said_once(
+    def test_missing_tracing_package_is_logged_once(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         for name in ("langfuse", "langfuse.langchain", "openinference.instrumentation.langchain"):
@@ -212,9 +214,9 @@ class TestTraces:
             for _ in range(2):
                 with tracing.traced(settings, "thread") as callbacks:
                     assert callbacks == []
-        assert ["pip install langfuse" in one for one in caplog.messages] == [True, False]
+        assert ["pip install langfuse" in message for message in caplog.messages] == [True, False]
 
-    def test_the_end_waits_for_all_hosts_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_shutdown_flushes_all_trace_hosts_concurrently(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class Slow:
             def shutdown(self) -> None:
                 time.sleep(10)
@@ -229,7 +231,9 @@ class TestTraces:
         assert len(bytes.fromhex(tracing.trace_id("a"))) == 16
 
     @pytest.mark.promise("ASST-39")
-    async def test_langfuse_gets_them(self, inbox: LocalInbox, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_langfuse_receives_the_traces(
+        self, inbox: LocalInbox, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         require("langfuse", "langfuse")
         langfuse = importlib.import_module("langfuse")
         assert tracing.trace_id("t-1") == langfuse.Langfuse.create_trace_id(seed="t-1")
@@ -244,7 +248,7 @@ class TestTraces:
                 await asyncio.to_thread(_stop, langfuse.get_client(public_key="pk-here"))
         assert collector.has(tracing.trace_id("t-1"))
 
-    async def test_opentelemetry_gets_them(
+    async def test_opentelemetry_receives_the_traces(
         self, inbox: LocalInbox, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         require("openinference.instrumentation.langchain", "openinference-instrumentation-langchain")
@@ -258,7 +262,7 @@ class TestTraces:
         assert collector.has(tracing.trace_id("t-1"))
 
     @pytest.mark.promise("ASST-39")
-    async def test_hosts_that_cannot_be_reached_break_and_slow_nothing(
+    async def test_unreachable_trace_hosts_do_not_break_or_delay_runs(
         self, inbox: LocalInbox, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         require("langfuse", "langfuse")
@@ -281,7 +285,7 @@ class TestTraces:
         config: Any = {"configurable": {"thread_id": "t-1"}}
         async with make_graph(config) as graph:
             graph.checkpointer = InMemorySaver()
-            with kept_by(inbox):
+            with using_keeper(inbox):
                 result = await graph.ainvoke({"messages": [("user", "what is in my calendar tomorrow?")]}, config)
         assert result["messages"][-1].text
         assert time.monotonic() - began < 10

@@ -21,8 +21,8 @@ from assent.assistant.models import ModelFailed
 from assent.assistant.nodes import Nodes
 from assent.assistant.planner.model import OfflinePlanner
 from assent.assistant.tools import Catalogue, Rules, Tool
-from assent.domain.questions import Verb, Verdict
 from assent.gate.graphs import is_gated
+from assent.review.model.questions import Verb, Verdict
 from tests.assistant.conftest import Opener
 from tests.assistant.desk import CONFIG, Aviary, client_of, every_call_is_answered_once, nodes_of, told
 from tests.assistant.models import Scripted, ask, call, calls
@@ -37,12 +37,12 @@ RING: Any = {**FEED, "properties": {**_BIRD, "colour": {"default": "red", "type"
 
 
 def texts(messages: Any) -> list[str]:
-    return [str(one.content) for one in messages if isinstance(one, ToolMessage)]
+    return [str(message.content) for message in messages if isinstance(message, ToolMessage)]
 
 
 class TestTheGraph:
-    @pytest.mark.promise("ASST-21", "ASST-22")
-    def test_its_state_has_the_promised_types(self) -> None:
+    @pytest.mark.promise("ASST-22")
+    def test_graph_state_has_the_promised_types(self) -> None:
         for name in (
             *("RequestState", "ToolCallInfo", "ClarificationInfo", "RejectedToolFeedback", "ApprovalOutcome"),
             *("PendingApproval", "PendingClarification"),
@@ -65,9 +65,9 @@ class TestTheGraph:
         assert time.monotonic() - routed < 16
 
     @pytest.mark.promise("ASST-02", "ASST-05")
-    async def test_it_has_the_nodes_and_edges(self, aviary: Aviary, inbox: LocalInbox) -> None:
+    async def test_graph_has_the_promised_nodes_and_edges(self, aviary: Aviary, inbox: LocalInbox) -> None:
         graph = assemble(nodes_of(aviary.server, inbox)).compile()
-        edges = {(one.source, one.target) for one in graph.get_graph().edges}
+        edges = {(edge.source, edge.target) for edge in graph.get_graph().edges}
         assert edges == {
             ("__start__", "policy_router"),
             ("policy_router", "task_executor"),
@@ -85,7 +85,7 @@ class TestTheGraph:
             ("oauth_needed", "use_tools"),
         }
 
-    async def test_a_server_sees_that_it_is_gated(self, aviary: Aviary, inbox: LocalInbox) -> None:
+    async def test_graph_is_recognised_as_gated(self, aviary: Aviary, inbox: LocalInbox) -> None:
         assert is_gated(assemble(nodes_of(aviary.server, inbox)).compile())
 
     @pytest.mark.promise("ASST-04", "ASST-06")
@@ -99,11 +99,11 @@ class TestTheGraph:
             ([], END, "task_executor"),
         ],
     )
-    async def test_what_comes_next(
+    async def test_calls_decide_the_next_node(
         self, aviary: Aviary, inbox: LocalInbox, made: Any, after_executor: str, after_clarification: str | None
     ) -> None:
         nodes = nodes_of(aviary.server, inbox)
-        asking = {one["id"]: {"schema": None, "about": None} for one in made if one["name"] == "ring"}
+        asking = {item["id"]: {"schema": None, "about": None} for item in made if item["name"] == "ring"}
         given: Any = {"messages": [HumanMessage("hi"), AIMessage("", tool_calls=made)], "asking": asking}
         assert nodes.after_executor(given) == after_executor
         if after_clarification:
@@ -118,32 +118,32 @@ class TestRouting:
         assert there.model.bound == [["request_clarification", "lift"]]
 
     @pytest.mark.promise("ASST-03")
-    async def test_other_tools_do_not_run_either(self, desk: Opener, aviary: Aviary) -> None:
+    async def test_tools_of_other_types_do_not_run(self, desk: Opener, aviary: Aviary) -> None:
         made = [call("watch", bird="wren"), call("ring", bird="wren"), call("lift", stone="flint"), call("nothing")]
         there = desk(calls(*made), types=["stones"])
         assert await there.say("do all of it") is None
         assert aviary.done == [("lift", "flint")]
-        assert [one.status for one in there.messages if isinstance(one, ToolMessage)] == [
+        assert [message.status for message in there.messages if isinstance(message, ToolMessage)] == [
             *("error", "error", "success", "error")
         ]
         assert every_call_is_answered_once(there.messages)
 
-    async def test_the_control_lets_them_run(self, desk: Opener, aviary: Aviary) -> None:
+    async def test_control_tools_of_the_allowed_type_run(self, desk: Opener, aviary: Aviary) -> None:
         await desk(calls(call("watch", bird="wren")), types=["birds"]).say("watch")
         assert aviary.done == [("watch", "wren")]
 
     @pytest.mark.parametrize("types", ["birds", None, 5, ["fish"], [None, {}]])
-    async def test_an_answer_that_makes_no_sense_allows_nothing(self, desk: Opener, types: Any) -> None:
+    async def test_invalid_route_binds_no_tools(self, desk: Opener, types: Any) -> None:
         there = desk(types=types)
         await there.say("sing")
         assert there.model.bound == [["request_clarification"]]
 
 
 class TestADeadServer:
-    """What was decided while the server was away is done once it is back."""
+    """Decisions made during an outage of the server take effect afterwards."""
 
     @pytest.mark.parametrize("verdict", [Verdict("0", Verb.APPROVE), NO])
-    async def test_no_answer_is_lost(
+    async def test_decision_during_an_outage_is_applied_afterwards(
         self, desk: Opener, aviary: Aviary, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         there = desk(calls(call("feed", "f", bird="tit")))
@@ -157,7 +157,7 @@ class TestADeadServer:
         assert await there.run_again() is None
         assert aviary.done == ([] if verdict is NO else [("feed", "tit")])
 
-    async def test_nor_is_one_to_a_question(
+    async def test_answer_during_an_outage_is_applied_afterwards(
         self, desk: Opener, aviary: Aviary, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         there = desk(calls(ask("Which?"), call("feed", "f", bird="tit")))
@@ -165,12 +165,12 @@ class TestADeadServer:
         with monkeypatch.context() as patch:
             patch.setattr(McpClient, "tools", _away)
             asked = await there.respond("that one")
-        assert [one["arguments"] for one in asked["tool_calls"]] == [{"bird": "tit"}]
+        assert [tool_call["arguments"] for tool_call in asked["tool_calls"]] == [{"bird": "tit"}]
         await there.approve()
         assert aviary.done == [("feed", "tit")]
 
     @pytest.mark.promise("P2")
-    async def test_a_call_that_was_lost_on_the_way_is_in_doubt(
+    async def test_call_lost_during_transfer_is_in_doubt(
         self, desk: Opener, aviary: Aviary, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         there = desk(calls(call("feed", "f", bird="tit")))
@@ -187,7 +187,7 @@ class TestADeadServer:
         assert "A person has confirmed that this call was carried out" in texts(there.messages)[-1]
         assert aviary.done == []
 
-    async def test_the_control_was_never_sent_and_has_failed(
+    async def test_control_call_that_was_never_sent_has_failed(
         self, desk: Opener, aviary: Aviary, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         there = desk(calls(call("feed", "f", bird="tit")))
@@ -213,7 +213,7 @@ async def _away(client: McpClient) -> Any:
 
 class TestConfirmation:
     @pytest.mark.promise("ASST-26", "ASST-30")
-    async def test_all_approved(self, desk: Opener, aviary: Aviary) -> None:
+    async def test_approved_calls_all_run(self, desk: Opener, aviary: Aviary) -> None:
         there = desk(calls(call("watch", bird="wren"), call("feed", "f", bird="tit"), call("ring", "r", bird="jay")))
         asked = await there.say("go")
         assert asked == {
@@ -230,7 +230,7 @@ class TestConfirmation:
         assert told(there.messages) == ["human", "calls watch feed ring", "tool watch", "tool feed", "tool ring", "ai"]
 
     @pytest.mark.promise("ASST-29", "ASST-31")
-    async def test_partly_approved_gives_the_seven_messages(self, desk: Opener, aviary: Aviary) -> None:
+    async def test_partial_approval_gives_the_seven_messages(self, desk: Opener, aviary: Aviary) -> None:
         there = desk(calls(call("feed", "a", bird="tit"), call("feed", "b", bird="jay")))
         await there.say("go")
         assert await there.answer(APPROVE, SECOND_NO) is None
@@ -242,7 +242,7 @@ class TestConfirmation:
         assert every_call_is_answered_once(there.messages)
 
     @pytest.mark.promise("ASST-29", "ASST-30")
-    async def test_partly_approved_takes_the_free_calls_along(self, desk: Opener, aviary: Aviary) -> None:
+    async def test_partial_approval_runs_the_ungated_calls(self, desk: Opener, aviary: Aviary) -> None:
         there = desk(calls(call("feed", bird="tit"), call("watch", bird="wren"), call("feed", bird="jay")))
         asked = await there.say("go")
         assert len(asked["tool_calls"]) == 2
@@ -251,7 +251,7 @@ class TestConfirmation:
         assert told(there.messages)[5:8] == ["calls watch feed", "tool watch", "tool feed"]
 
     @pytest.mark.promise("ASST-07", "ASST-27")
-    async def test_all_rejected_lets_the_model_think_again(self, desk: Opener, aviary: Aviary) -> None:
+    async def test_rejection_of_all_calls_returns_to_the_model(self, desk: Opener, aviary: Aviary) -> None:
         there = desk(calls(call("feed", "a", bird="tit")), calls(call("feed", "b", bird="jay")))
         await there.say("go")
         asked = await there.answer(NO)
@@ -263,7 +263,7 @@ class TestConfirmation:
         assert aviary.done == [("feed", "jay")]
 
     @pytest.mark.promise("ASST-28")
-    async def test_all_rejected_and_the_free_calls_run(self, desk: Opener, aviary: Aviary) -> None:
+    async def test_rejection_of_all_calls_runs_the_ungated_calls(self, desk: Opener, aviary: Aviary) -> None:
         there = desk(calls(call("feed", bird="tit"), call("watch", bird="wren")))
         await there.say("go")
         assert await there.answer(NO) is None
@@ -276,7 +276,9 @@ class TestConfirmation:
         edited = {"bird": "jay", "colour": "blue"}
         assert await there.answer(Verdict("0", Verb.EDIT, args=edited)) is None
         assert aviary.done == [("ring", ("jay", "blue"))]
-        [made] = [one for one in there.messages if isinstance(one, AIMessage) and one.tool_calls][1].tool_calls
+        [made] = [message for message in there.messages if isinstance(message, AIMessage) and message.tool_calls][
+            1
+        ].tool_calls
         assert made["args"] == edited
 
     async def test_an_answer_without_a_decision_runs_nothing(self, desk: Opener, aviary: Aviary) -> None:
@@ -303,7 +305,7 @@ class TestConfirmation:
         await there.approve()
         assert aviary.done == [("feed", "tit")]
 
-    async def test_the_grant_is_the_key_of_the_call(self, desk: Opener, aviary: Aviary) -> None:
+    async def test_grant_id_is_the_idempotency_key_of_the_call(self, desk: Opener, aviary: Aviary) -> None:
         there = desk(calls(call("ring", bird="jay")))
         await there.say("go")
         await there.approve()
@@ -319,13 +321,16 @@ class TestClarification:
         there = desk(calls(ask("Which bird?", "q1"), ask("Which colour?", "q2")))
         asked = await there.say("ring one")
         assert asked["kind"] == "clarification"
-        assert [one["question"] for one in asked["clarifications"]] == ["Which bird?", "Which colour?"]
+        assert [clarification["question"] for clarification in asked["clarifications"]] == [
+            "Which bird?",
+            "Which colour?",
+        ]
         answers = [{"call_id": "q2", "response": "blue"}, {"call_id": "q1", "response": "a jay"}]
         assert await there.resume({"responses": answers}) is None
         assert texts(there.messages) == ["a jay", "blue"]
 
     @pytest.mark.promise("ASST-24")
-    async def test_the_other_calls_are_deferred(self, desk: Opener, aviary: Aviary) -> None:
+    async def test_question_defers_the_other_calls(self, desk: Opener, aviary: Aviary) -> None:
         there = desk(calls(call("feed", "f", bird="tit"), ask("And which other?"), call("watch", bird="wren")))
         assert (await there.say("feed some"))["kind"] == "clarification"
         asked = await there.respond("none")
@@ -341,7 +346,7 @@ class TestClarification:
         assert every_call_is_answered_once(there.messages)
 
     @pytest.mark.promise("ASST-06")
-    async def test_free_calls_run_after_it(self, desk: Opener, aviary: Aviary) -> None:
+    async def test_ungated_calls_run_after_the_question(self, desk: Opener, aviary: Aviary) -> None:
         there = desk(calls(ask("Sure?"), call("watch", bird="wren")))
         await there.say("watch")
         assert await there.respond("yes") is None
@@ -349,14 +354,14 @@ class TestClarification:
 
 
 class TestWhatCanGoWrong:
-    async def test_the_errors_of_a_tool_are_told_to_the_model(self, desk: Opener) -> None:
+    async def test_tool_errors_are_passed_to_the_model(self, desk: Opener) -> None:
         there = desk(calls(call("feed", bird="dodo"), call("watch", wrong=1)))
         await there.say("go")
         assert await there.approve() is None
         assert len(texts(there.messages)) == 2
-        assert {one.status for one in there.messages if isinstance(one, ToolMessage)} == {"error"}
+        assert {message.status for message in there.messages if isinstance(message, ToolMessage)} == {"error"}
 
-    async def test_the_model_fails_and_the_thread_goes_on(self, desk: Opener) -> None:
+    async def test_failing_model_leaves_the_thread_usable(self, desk: Opener) -> None:
         there = desk(RuntimeError("secret words"), AIMessage("here I am"))
         with pytest.raises(ModelFailed, match=r"the model failed \(RuntimeError\)"):
             await there.say("hello")
@@ -367,17 +372,17 @@ class TestWhatCanGoWrong:
         same = [call("watch", "call_0", bird="wren"), call("watch", "call_0", bird="tit")]
         there = desk(calls(*same), calls(call("watch", "call_0", bird="jay"), call("watch", "", bird="owl")))
         await there.say("watch")
-        ids = [one["id"] for m in there.messages if isinstance(m, AIMessage) for one in m.tool_calls]
+        ids = [tool_call["id"] for m in there.messages if isinstance(m, AIMessage) for tool_call in m.tool_calls]
         assert len(set(ids)) == 4
         assert every_call_is_answered_once(there.messages)
 
-    async def test_arguments_that_cannot_be_read(self, desk: Opener, aviary: Aviary) -> None:
+    async def test_unreadable_arguments_are_reported_and_not_run(self, desk: Opener, aviary: Aviary) -> None:
         broken = {"name": "feed", "args": "{bird:", "id": "x", "error": "not JSON", "type": "invalid_tool_call"}
         there = desk(AIMessage("", invalid_tool_calls=[broken]))
         assert await there.say("feed") is None
         assert (texts(there.messages), aviary.done) == (["Error: not JSON"], [])
 
-    async def test_what_was_left_open_is_closed_before_the_next_request(self, desk: Opener) -> None:
+    async def test_open_calls_are_closed_before_the_next_request(self, desk: Opener) -> None:
         there = desk(calls(call("feed", "f", bird="tit")), AIMessage("done"))
         await there.say("feed")
         await there.say("never mind")
@@ -398,7 +403,7 @@ class TestDoubt:
 
     @pytest.mark.promise("P2")
     @pytest.mark.parametrize(("outcome", "done"), [("done", 1), ("run_again", 2), ("abandon", 1)])
-    async def test_a_person_says_what_became_of_it(self, desk: Opener, aviary: Aviary, outcome: str, done: int) -> None:
+    async def test_person_settles_a_call_in_doubt(self, desk: Opener, aviary: Aviary, outcome: str, done: int) -> None:
         there = desk(calls(call("ponder", bird="owl")))
         await there.say("go")
         aviary.hangs = True
@@ -419,35 +424,35 @@ class TestTheRules:
     READ, WRITE = Tool("peek", reads_only=True), Tool("poke")
 
     @pytest.mark.promise("ASST-20")
-    def test_without_any_the_annotations_count(self) -> None:
+    def test_without_rules_the_tool_annotations_decide(self) -> None:
         assert (Rules().asks(self.READ), Rules().asks(self.WRITE)) == (False, True)
 
     @pytest.mark.promise("ASST-20")
-    def test_with_a_list_the_mapped_others_run_freely(self) -> None:
+    def test_with_a_list_other_mapped_tools_run_without_approval(self) -> None:
         rules = Rules({"things": ["p?ke", "p*k"]}, ["poke"])
         assert [rules.asks(Tool(name)) for name in ("poke", "peek", "never_heard_of")] == [True, False, True]
         assert [rules.type_of(Tool(name)) for name in ("poke", "never_heard_of")] == ["things", "other"]
 
     @pytest.mark.promise("ASST-20")
-    async def test_they_hold_in_the_graph(self, desk: Opener, aviary: Aviary) -> None:
+    async def test_rules_apply_in_the_graph(self, desk: Opener, aviary: Aviary) -> None:
         mapping = {"all": ["watch", "feed"], "rest": ["*"]}
         there = desk(
             calls(call("watch", bird="wren"), call("feed", bird="tit")), types=["all"], mapping=mapping, hitl=["watch"]
         )
         asked = await there.say("go")
-        assert [one["tool_name"] for one in asked["tool_calls"]] == ["watch"]
+        assert [tool_call["tool_name"] for tool_call in asked["tool_calls"]] == ["watch"]
         await there.approve()
         assert len(aviary.done) == 2
 
-    def test_tags_give_types_and_names_do_without_them(self) -> None:
-        found = [Rules().type_of(one) for one in (Tool("a", tags=("sea",)), Tool("add_event"), Tool("b"))]
-        assert found == ["sea", "calendar", "other"]
+    def test_tool_type_comes_from_its_tag_or_its_name(self) -> None:
+        tool_types = [Rules().type_of(tool) for tool in (Tool("a", tags=("sea",)), Tool("add_event"), Tool("b"))]
+        assert tool_types == ["sea", "calendar", "other"]
 
-    def test_a_tool_that_takes_the_name_of_ours_is_not_offered(self) -> None:
-        found = Catalogue([Tool("request_clarification", tags=("x",)), Tool("b", tags=("x",))])
-        assert [one["function"]["name"] for one in found.bound(["x"])] == ["request_clarification", "b"]
-        assert found.usable("request_clarification", ["x"]) is None
+    def test_tool_with_a_reserved_name_is_not_offered(self) -> None:
+        catalogue = Catalogue([Tool("request_clarification", tags=("x",)), Tool("b", tags=("x",))])
+        assert [tool["function"]["name"] for tool in catalogue.bound(["x"])] == ["request_clarification", "b"]
+        assert catalogue.usable("request_clarification", ["x"]) is None
 
 
-def test_the_scripted_model_says_done_in_the_end() -> None:
+def test_scripted_model_answers_done_after_its_script() -> None:
     assert Scripted(script=[]).invoke("hello").content == "done"

@@ -1,4 +1,4 @@
-"""What the offline planner makes of everyday sentences: the calls, and what it asks about instead of guessing."""
+"""The offline planner turns everyday sentences into calls, and asks instead of guessing."""
 
 from __future__ import annotations
 
@@ -419,24 +419,26 @@ def _calls(sentence: str, now: datetime = NOW) -> list[tuple[str, dict[str, Any]
 @pytest.mark.parametrize(
     ("sentence", "now", "calls"), CREATED, ids=[f"{row[0]} ({row[1]:%a %H:%M})" for row in CREATED]
 )
-def test_new_events(sentence: str, now: datetime, calls: list[tuple[str, dict[str, Any]]]) -> None:
+def test_sentence_about_a_new_event_becomes_a_create_call(
+    sentence: str, now: datetime, calls: list[tuple[str, dict[str, Any]]]
+) -> None:
     assert _calls(sentence, now) == calls
 
 
 @pytest.mark.parametrize(("sentence", "calls"), CHANGED, ids=[row[0] for row in CHANGED])
-def test_changed_events(sentence: str, calls: list[tuple[str, dict[str, Any]]]) -> None:
-    found = _calls(sentence)
-    assert found[0][0] == "list_events"
-    assert found[1:] == calls
+def test_sentence_about_a_change_becomes_an_update_call(sentence: str, calls: list[tuple[str, dict[str, Any]]]) -> None:
+    planned_calls = _calls(sentence)
+    assert planned_calls[0][0] == "list_events"
+    assert planned_calls[1:] == calls
 
 
 @pytest.mark.parametrize(("sentence", "calls"), LOOKED_UP, ids=[row[0] for row in LOOKED_UP])
-def test_questions_to_the_calendar_and_the_map(sentence: str, calls: list[tuple[str, dict[str, Any]]]) -> None:
+def test_questions_become_calendar_and_map_calls(sentence: str, calls: list[tuple[str, dict[str, Any]]]) -> None:
     assert _calls(sentence) == calls
 
 
 @pytest.mark.parametrize(("sentence", "asked"), ASKED, ids=[row[0][:60] for row in ASKED])
-def test_what_is_not_clear_is_asked_about(sentence: str, asked: str) -> None:
+def test_unclear_request_is_asked_about(sentence: str, asked: str) -> None:
     message = Talk(events=[dict(one) for one in EVENTS]).say(sentence)
     assert names(message) == ["request_clarification"]
     assert asked in question(message)
@@ -461,7 +463,7 @@ def _asked_then(request: str, answer: str, events: list[dict[str, Any]] | None =
         ("3", "the afternoon please", "15:00"),
     ],
 )
-def test_the_half_of_the_day_is_answer_enough(hour: str, answer: str, at: str) -> None:
+def test_answer_with_half_of_the_day_completes_the_time(hour: str, answer: str, at: str) -> None:
     made = _asked_then(f"schedule Yoga on Friday at {hour}", answer).tool_calls[0]["args"]
     assert made == {"start": f"{FRIDAY}{at}:00+01:00", "name": "Yoga"}
     moved = _asked_then(f"move the dentist to {hour}", answer).tool_calls[0]["args"]
@@ -480,7 +482,7 @@ def test_the_half_of_the_day_is_answer_enough(hour: str, answer: str, at: str) -
         ),
     ],
 )
-def test_which_one_is_answered_by_its_number(answer: str, event_id: str) -> None:
+def test_question_about_several_events_is_answered_by_number(answer: str, event_id: str) -> None:
     talk = Talk(events=[dict(one) for one in EVENTS])
     asked = question(talk.say("move the meeting to 10:15"))
     assert "Which one do you mean: 1. Standup, tomorrow 9:00–9:30 / 2. Lunch with Bob" in asked
@@ -491,14 +493,14 @@ def test_a_number_that_was_not_offered_is_asked_again() -> None:
     assert "Which" in question(_asked_then("move the meeting to 10:15", "7"))
 
 
-def test_the_only_event_is_not_meant_by_words_that_say_nothing() -> None:
+def test_vague_words_do_not_select_the_only_event() -> None:
     lunch = [event("Lunch with Bob", at(18, 12), 60)]
     asked = question(Talk(events=[dict(one) for one in lunch]).say("move the meeting to 4pm"))
     assert "Which one do you mean: 1. Lunch with Bob" in asked
     assert _asked_then("move the meeting to 4pm", "yes", lunch).tool_calls[0]["args"]["event_id"] == "id-lunch-with-bob"
 
 
-def test_words_are_whole_words() -> None:
+def test_event_is_not_matched_by_part_of_a_word() -> None:
     events = [event("Review with Ann", at(18, 12)), event("Visit", at(19, 12))]
     for said in ("it", "vis", "view"):
         asked = Talk(events=[dict(one) for one in events]).say(f"move the {said} to 4pm")
@@ -511,7 +513,7 @@ def test_a_rejection_that_only_excludes_is_asked_about() -> None:
     assert "What should it be instead" in question(talk.approve("anything but 10am"))
 
 
-def test_a_misspelt_day_is_no_part_of_the_name() -> None:
+def test_misspelt_day_is_not_added_to_the_name() -> None:
     talk = Talk()
     talk.say("book me a dentist appointment on Wensday at 9am")
     assert talk.answer("Wednesday").tool_calls[0]["args"] == {
@@ -529,7 +531,7 @@ def test_a_day_that_is_shared_and_unclear_is_asked_about_for_each(day: str) -> N
     assert [call["args"]["start"] for call in made] == ["2026-11-18T07:00:00+01:00", "2026-11-18T08:00:00+01:00"]
 
 
-def test_a_name_with_on_in_it_takes_no_day_away() -> None:
+def test_name_that_contains_on_keeps_the_day() -> None:
     talk = Talk()
     talk.say("schedule something tomorrow at 3pm")
     assert talk.answer("Talk on AI").tool_calls[0]["args"] == {
@@ -545,13 +547,13 @@ def test_an_answer_that_is_misspelt_is_asked_for_again() -> None:
     assert talk.answer("Thursday").tool_calls[0]["args"]["start"] == "2026-11-19T15:00:00+01:00"
 
 
-def test_there_are_more_than_fifty_everyday_variations_that_are_carried_out() -> None:
+def test_more_than_fifty_everyday_variations_are_covered() -> None:
     assert len({row[0] for row in CREATED} | {row[0] for row in CHANGED}) > 100
     assert len({row[0] for row in ASKED}) > 70
 
 
 @pytest.mark.parametrize(("sentence", "said"), SAID, ids=[row[0] for row in SAID])
-def test_what_needs_no_tool_is_answered(sentence: str, said: str) -> None:
+def test_request_without_a_tool_is_answered(sentence: str, said: str) -> None:
     message = Talk().say(sentence)
     assert not message.tool_calls
     assert said in message.content

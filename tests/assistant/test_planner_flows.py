@@ -49,7 +49,7 @@ def test_flow_4_a_rejected_event_of_two_is_not_proposed_again() -> None:
         "Done: Team Meeting, tomorrow 10:00–10:30. "
         "Not done, because it was rejected: “I do not want lunch”: Lunch with Bob, tomorrow 12:00."
     )
-    assert [one["name"] for one in talk.events] == ["Team Meeting"]
+    assert [call["name"] for call in talk.events] == ["Team Meeting"]
 
 
 def test_flow_5_a_question_and_a_change_in_one_message() -> None:
@@ -77,7 +77,7 @@ def test_tomorrow_keeps_its_meaning_when_the_answer_comes_days_later() -> None:
     assert talk.answer("at 9am").tool_calls[0]["args"]["start"] == "2026-11-20T09:00:00+01:00"
 
 
-def test_what_passed_while_waiting_is_asked_about() -> None:
+def test_time_that_passed_while_waiting_is_asked_about() -> None:
     talk = Talk()
     talk.say("create an event called Dentist tomorrow")
     talk.now = NOW + timedelta(days=3)
@@ -99,7 +99,7 @@ def test_what_passed_while_waiting_is_asked_about() -> None:
         ("wrong place, should be at Café Luna", {"location": "Café Luna"}),
     ],
 )
-def test_corrections(feedback: str, changed: dict[str, object]) -> None:
+def test_correction_changes_the_proposal(feedback: str, changed: dict[str, object]) -> None:
     talk = Talk()
     first = talk.say("create an event called Dentist tomorrow at 9am").tool_calls[0]["args"]
     again = talk.approve(feedback)
@@ -118,7 +118,7 @@ def test_corrections(feedback: str, changed: dict[str, object]) -> None:
         "I have lunch at 1pm with Eve",
     ],
 )
-def test_a_flat_rejection_is_the_end(feedback: str) -> None:
+def test_rejection_without_feedback_ends_the_request(feedback: str) -> None:
     talk = Talk()
     talk.say("create an event called Dentist tomorrow at 9am")
     final = talk.approve(feedback)
@@ -136,7 +136,7 @@ def test_a_correction_that_leaves_it_open_is_asked_about(feedback: str) -> None:
     assert talk.answer("10am").tool_calls[0]["args"]["start"] == "2026-11-17T10:00:00+01:00"
 
 
-def test_feedback_without_any_frame_is_understood() -> None:
+def test_plain_feedback_text_is_understood() -> None:
     """Some graphs hand a person's words on as they are."""
     talk = Talk()
     proposed = talk.say("create an event called Dentist tomorrow at 9am")
@@ -152,7 +152,7 @@ def test_a_change_that_was_rejected_is_corrected() -> None:
     assert talk.approve().content == "Changed: Review, tomorrow 17:00–17:30."
 
 
-def test_two_corrections_back_to_the_first() -> None:
+def test_second_correction_can_restore_the_first_proposal() -> None:
     talk = Talk()
     talk.say("create an event called Dentist tomorrow at 9am")
     talk.approve("should be 10am")
@@ -169,7 +169,7 @@ def test_never_mind_ends_it() -> None:
     assert "left" in final.content
 
 
-def test_patience_ends() -> None:
+def test_repeated_unclear_answers_end_the_request() -> None:
     talk = Talk()
     message = talk.say("schedule something")
     for _ in range(10):
@@ -179,26 +179,26 @@ def test_patience_ends() -> None:
     assert "did nothing" in message.content
 
 
-def test_half_of_the_day_is_enough_of_an_answer() -> None:
+def test_answer_with_half_of_the_day_is_accepted() -> None:
     talk = Talk()
     assert "3:00 am or 3:00 pm" in question(talk.say("schedule Dentist tomorrow at 3"))
     assert talk.answer("in the afternoon").tool_calls[0]["args"]["start"] == "2026-11-17T15:00:00+01:00"
 
 
-def test_which_of_several_events() -> None:
+def test_ambiguous_event_is_asked_about() -> None:
     talk = Talk(events=[event("Standup", at(17, 9)), event("Standup", at(18, 9)) | {"event_id": "second"}])
     assert "Standup, tomorrow 9:00–9:30" in question(talk.say("rename the standup to Daily"))
     change = talk.answer("the one on Wednesday")
     assert change.tool_calls[0]["args"] == {"calendar_id": "primary", "event_id": "second", "name": "Daily"}
 
 
-def test_an_event_that_is_not_there() -> None:
+def test_missing_event_is_asked_about() -> None:
     talk = Talk(events=[event("Review", at(17, 15))])
     assert "no event" in question(talk.say("move the standup to 4pm"))
     assert talk.answer("the review").tool_calls[0]["args"]["event_id"] == "id-review"
 
 
-def test_it_is_the_last_event_of_the_thread() -> None:
+def test_pronoun_refers_to_the_last_event_of_the_thread() -> None:
     talk = Talk()
     talk.say("schedule Review tomorrow at 3pm")
     talk.approve()
@@ -252,7 +252,7 @@ def test_a_place_that_is_not_clear_to_the_map_is_asked_about(sentence: str, prob
     assert talk.executed[0][1] == args
 
 
-def test_errors_are_told() -> None:
+def test_errors_are_reported() -> None:
     talk = Talk(fail=lambda name: "start: every room is taken" if name == "create_event" else None)
     talk.say("schedule Review tomorrow at 3pm")
     final = talk.approve()
@@ -261,13 +261,13 @@ def test_errors_are_told() -> None:
     assert "every room is taken" in final.content
 
 
-def test_a_login_is_told() -> None:
+def test_login_is_reported() -> None:
     talk = Talk(fail=lambda name: "Please sign in: http://127.0.0.1:8003/auth/connect/1")
     final = talk.say("what's on my calendar tomorrow?")
     assert "sign in first: http://127.0.0.1:8003/auth/connect/1" in final.content
 
 
-def test_a_form_that_was_declined_is_told() -> None:
+def test_declined_form_is_reported() -> None:
     talk = Talk(fail=lambda name: "no room was booked: the person said decline")
     talk.say("book a room tomorrow at 3pm")
     assert "no room was booked" in str(talk.approve().content)
@@ -295,7 +295,7 @@ def test_an_edited_call_that_was_carried_out_is_not_proposed_again() -> None:
     assert final.content == "Done: Big review, tomorrow 15:00–15:30."
 
 
-def test_results_are_told() -> None:
+def test_results_are_reported() -> None:
     talk = Talk(events=[event("Standup", at(17, 9)), event("Lunch", at(17, 12), 60, "Café Luna")])
     assert talk.say("what's on my calendar tomorrow?").content == (
         "2 events tomorrow: Standup, tomorrow 9:00–9:30; Lunch, tomorrow 12:00–13:00, Café Luna."

@@ -1,4 +1,4 @@
-"""Whatever people write: the planner answers, and every moment it proposes is exact and still to come."""
+"""The planner answers any text, and every time that it proposes is exact and in the future."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _talk(now: datetime) -> Talk:
 @example("schedule x in 9999 weeks", "in 9999 weeks", datetime(2034, 12, 31, 23, 59, tzinfo=BERLIN))
 @example("schedule x on 9999-12-31T23:59-12:00", "0001-01-01T00:00+14:00", datetime(2026, 1, 1, tzinfo=BERLIN))
 @example("schedule x on March 28 2027 at 02:30", "at 3am", datetime(2027, 3, 27, 12, tzinfo=BERLIN))
-def test_it_never_raises_and_never_proposes_the_past(sentence: str, answer: str, now: datetime) -> None:
+def test_any_text_is_planned_without_errors_or_past_times(sentence: str, answer: str, now: datetime) -> None:
     talk = _talk(now)
     message = _checked(talk.say(sentence), now)
     for _ in range(3):
@@ -75,13 +75,13 @@ def test_it_never_raises_and_never_proposes_the_past(sentence: str, answer: str,
 
 @LAX
 @given(SENTENCES | st.text(max_size=200), NOWS)
-def test_the_router_never_raises(sentence: str, now: datetime) -> None:
+def test_any_text_is_routed_without_an_error(sentence: str, now: datetime) -> None:
     assert route(sentence, lambda: now) <= {"calendar", "maps"}
 
 
 @LAX
 @given(st.text(max_size=300))
-def test_any_result_is_told(result: str) -> None:
+def test_any_tool_result_is_reported(result: str) -> None:
     talk = _talk(at(16, 10))
     for call in talk.say("schedule Review tomorrow at 3pm").tool_calls:
         talk._result(call, result)

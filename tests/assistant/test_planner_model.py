@@ -29,7 +29,7 @@ def test_ids_are_fresh_each_time() -> None:
     assert len(ids) == 20
 
 
-def test_it_says_what_it_is() -> None:
+def test_planner_names_itself_as_rules_and_not_a_model() -> None:
     message = planner().invoke("hello")
     assert "offline planner (rules, not a language model)" in message.content
     assert message.response_metadata["model_name"] == "offline planner (rules, not a language model)"
@@ -54,7 +54,7 @@ async def test_a_stream_of_calls_adds_up_to_the_message() -> None:
     }
 
 
-async def test_it_works_asynchronously() -> None:
+async def test_planner_answers_asynchronously() -> None:
     assert names(await planner().bind_tools(TOOLS).ainvoke(STANDUP)) == ["create_event"]
 
 
@@ -63,8 +63,8 @@ def test_system_messages_change_nothing() -> None:
     assert names(message) == ["create_event"]
 
 
-def test_its_own_messages_survive_being_stored() -> None:
-    """What was answered is found again after messages went through JSON, as checkpoints and clients do with them."""
+def test_stored_messages_of_the_planner_are_understood() -> None:
+    """Earlier answers are found after messages went through JSON, as in checkpoints and clients."""
     model = planner().bind_tools(TOOLS)
     asked = model.invoke("schedule something")
     stored = AIMessage.model_validate_json(asked.model_dump_json())
@@ -72,7 +72,7 @@ def test_its_own_messages_survive_being_stored() -> None:
     assert names(model.invoke([HumanMessage("schedule something"), stored, answer])) == ["create_event"]
 
 
-def test_messages_without_its_stamp_are_understood() -> None:
+def test_messages_without_planner_metadata_are_understood() -> None:
     """A graph may rebuild messages and keep nothing but the calls."""
     calls = [{"name": "request_clarification", "args": {"question": "What?"}, "id": "1"}]
     history = [HumanMessage("schedule something"), AIMessage(content="", tool_calls=calls)]
@@ -85,7 +85,7 @@ def test_messages_without_its_stamp_are_understood() -> None:
     assert answered.content == "Done: Meeting, tomorrow 15:00."
 
 
-def test_tools_are_found_by_what_they_are_for() -> None:
+def test_tools_are_found_by_their_role() -> None:
     @tool
     def ask_user(question: str) -> str:
         """Ask the person for something that is missing."""
@@ -102,18 +102,20 @@ def test_tools_are_found_by_what_they_are_for() -> None:
     assert names(planner().bind_tools([ask_user, cal__createEvent]).invoke("schedule something")) == ["ask_user"]
 
 
-def test_an_explicit_role_goes_first() -> None:
+def test_explicit_role_wins_over_a_guessed_one() -> None:
     tools = [*TOOLS, schema("termin", "", [], wann={}, start={}, name={})]
     model = OfflinePlanner(now=lambda: NOW, tool_roles={"termin": "create_event"})
     assert names(model.bind_tools(tools).invoke(STANDUP)) == ["termin"]
 
 
-def test_a_tool_that_deletes_is_never_taken_for_one_that_changes() -> None:
-    found = by_role([read_tool(schema("delete_event", "Deletes an event.", ["event_id"], event_id={}, name={}))], {})
-    assert Role.UPDATE not in found
+def test_deleting_tool_is_never_used_for_a_change() -> None:
+    tool_by_role = by_role(
+        [read_tool(schema("delete_event", "Deletes an event.", ["event_id"], event_id={}, name={}))], {}
+    )
+    assert Role.UPDATE not in tool_by_role
 
 
-def test_without_a_tool_for_it_that_is_said() -> None:
+def test_missing_tool_is_reported() -> None:
     only_maps = [one for one in TOOLS if "places" in one["function"]["name"]]
     message = Talk(tools=only_maps).say(STANDUP)
     assert message.content == "I have no tool here to create events."
@@ -133,7 +135,7 @@ def test_without_a_tool_for_it_that_is_said() -> None:
         ("sing me a song", {"calendar", "maps"}),
     ],
 )
-def test_routes(sentence: str, types: set[str]) -> None:
+def test_sentence_is_routed_to_its_tool_types(sentence: str, types: set[str]) -> None:
     assert route(sentence, lambda: NOW) == types
 
 

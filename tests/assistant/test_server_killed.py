@@ -64,12 +64,17 @@ class Demo:
         """The approval of what the assistant wants to do."""
         asked = self.post("/run", user_request=STANDUP)
         assert asked.status_code == 202, asked.text
-        return [{"call_id": one["call_id"], "approved": True} for one in asked.json()["pending_action"]["tool_calls"]]
+        return [
+            {"call_id": tool_call["call_id"], "approved": True}
+            for tool_call in asked.json()["pending_action"]["tool_calls"]
+        ]
 
     def thread(self) -> dict[str, Any]:
         query = {"metadata": {"assistant_thread_id": TALK}}
-        [found] = httpx.post(f"{self.process.url}/threads/search", json=query, trust_env=False, timeout=30).json()
-        thread: dict[str, Any] = found
+        [thread_listed] = httpx.post(
+            f"{self.process.url}/threads/search", json=query, trust_env=False, timeout=30
+        ).json()
+        thread: dict[str, Any] = thread_listed
         return thread
 
 
@@ -93,7 +98,7 @@ def calendar_at(server: FastMCP) -> Iterator[str]:
 
 @pytest.mark.promise("P2", "P4")
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_killed_between_approval_and_tool_it_makes_one_event(tmp_path: Path, when: str) -> None:
+def test_kill_between_approval_and_tool_makes_one_event(tmp_path: Path, when: str) -> None:
     file, held = tmp_path / "calendar.db", Held(when)
     calendar = create_server(file)
     calendar.add_middleware(held)
@@ -114,7 +119,7 @@ def test_killed_between_approval_and_tool_it_makes_one_event(tmp_path: Path, whe
     assert events_in(file) == [("Standup", "09:00")]
 
 
-def test_the_control_is_killed_nowhere(tmp_path: Path) -> None:
+def test_control_without_a_kill_makes_one_event(tmp_path: Path) -> None:
     file, held = tmp_path / "calendar.db", Held("after")
     held.let_go.set()
     calendar = create_server(file)
@@ -134,15 +139,15 @@ def test_three_identical_answers_at_once_make_one_event(tmp_path: Path) -> None:
         for number in range(1, 4):
             approvals = demo.proposed()
             answers = [people.submit(demo.post, "/resume", approvals=approvals) for _ in range(3)]
-            found = [one.result() for one in answers]
-            assert sorted(one.status_code for one in found) == [200, 409, 409]
-            winners = {one.json()["decision"]["id"] for one in found if one.status_code == 409}
+            results = [answer.result() for answer in answers]
+            assert sorted(response.status_code for response in results) == [200, 409, 409]
+            winners = {response.json()["decision"]["id"] for response in results if response.status_code == 409}
             assert len(winners) == 1
             assert events_in(tmp_path / "calendar.db") == [("Standup", "09:00")] * number
 
 
 @pytest.mark.promise("P2")
-def test_a_tool_that_knows_no_second_try_is_in_doubt_and_says_where_to_decide(tmp_path: Path) -> None:
+def test_call_of_a_tool_without_retries_is_in_doubt_with_the_inbox_link(tmp_path: Path) -> None:
     made: list[str] = []
     arrived, let_go = threading.Event(), threading.Event()
     server = FastMCP("letters")
@@ -169,11 +174,11 @@ def test_a_tool_that_knows_no_second_try_is_in_doubt_and_says_where_to_decide(tm
             refused = demo.post("/run", user_request=STANDUP)
             action = refused.json()["pending_action"]
             assert (refused.status_code, action["kind"]) == (409, "other")
-            assert "say in the inbox whether it was done" in action["message"]
+            assert "record its outcome in the inbox" in action["message"]
             assert demo.post("/resume", approvals=[]).json()["pending_action"] == action
             link = f"{demo.process.url}{action['url']}"
             with terminal(tmp_path, "chat", "--url", demo.process.url, "--thread", TALK) as person:
-                person.expect("decided in the inbox:", link, "Enter when it is decided: ")
+                person.expect("a decision in the inbox:", link, "Enter when it is decided: ")
                 where = f"{demo.process.url}/api/inbox/items/{action['item_id']}/in-doubt"
                 settled = httpx.post(where, json={"outcome": "done"}, headers=key, trust_env=False, timeout=30)
                 assert settled.status_code == 200, settled.text

@@ -26,7 +26,7 @@ def test_every_node_is_measured_and_quick_enough() -> None:
 
 
 @pytest.mark.promise("ASST-37")
-def test_the_thresholds_are_those_that_are_promised_and_told(aviary: Aviary, inbox: LocalInbox) -> None:
+def test_thresholds_match_the_promises_and_the_docs(aviary: Aviary, inbox: LocalInbox) -> None:
     assert (bench_assistant.SECONDS["policy_router"], bench_assistant.SECONDS["task_executor"]) == (5, 16)
     graph = assemble(nodes_of(aviary.server, inbox))
     assert graph.nodes.keys() == bench_assistant.SECONDS.keys()
@@ -35,6 +35,6 @@ def test_the_thresholds_are_those_that_are_promised_and_told(aviary: Aviary, inb
         assert f"| `{name}` | ≤ {seconds:g} s |" in page
 
 
-def test_the_control_a_slow_node_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_a_slow_node_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_assistant, "SECONDS", dict.fromkeys(bench_assistant.SECONDS, 0.0))
     assert not any(row.ok for row in bench_assistant.run(rounds=1))

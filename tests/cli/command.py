@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 30.0
+PATIENCE = 60.0
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - what the tests try to listen on
 
 

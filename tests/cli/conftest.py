@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assent.cli.main import main
+from assent.surfaces.cli.main import main
 from tests.api.house import make_empty_database
 from tests.cli.command import Result
 

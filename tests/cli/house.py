@@ -43,8 +43,8 @@ class House:
             thread_id = agent.post("/threads", json={}).json()["thread_id"]
             run = {"assistant_id": graph, "input": values}
             agent.post(f"/threads/{thread_id}/runs/wait", json=run).raise_for_status()
-            found = agent.get("/api/inbox/items", params={"filter": f"thread:{thread_id}"}).json()["items"]
-        return str(found[0]["id"]), thread_id
+            listed_items = agent.get("/api/inbox/items", params={"filter": f"thread:{thread_id}"}).json()["items"]
+        return str(listed_items[0]["id"]), thread_id
 
     def calls(self, *calls: dict[str, Any]) -> tuple[str, str]:
         """An agent whose model makes these calls, all asked about at once."""
@@ -73,8 +73,8 @@ class House:
 
     def item(self, item_id: str) -> dict[str, Any]:
         with self.http() as agent:
-            found: dict[str, Any] = agent.get(f"/api/inbox/items/{item_id}").json()
-        return found
+            body: dict[str, Any] = agent.get(f"/api/inbox/items/{item_id}").json()
+        return body
 
 
 def lines(result: Result) -> Iterator[str]:
@@ -91,6 +91,8 @@ class Unreliable(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Way)
         self.upstream, self.loses = upstream, loses
         self.keys = list[str | None]()
+        self.read = list[str]()
+        """The paths of every GET."""
 
     @property
     def url(self) -> str:
@@ -102,6 +104,7 @@ class _Way(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
+        self.server.read.append(self.path)
         self._answer(self._forwarded())
 
     def do_POST(self) -> None:

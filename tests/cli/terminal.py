@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import termios
@@ -38,9 +39,9 @@ class Terminal:
         """Waits for these, one after the other, and returns what stood there up to the last of them."""
         begin = self._at
         for text in texts:
-            while (found := self.seen.find(text, self._at)) < 0:
+            while (position := self.seen.find(text, self._at)) < 0:
                 assert self._read(), f"{text!r} does not come, only:\n{self.seen[self._at :]}"
-            self._at = found + len(text)
+            self._at = position + len(text)
         return self.seen[begin : self._at]
 
     def interrupt(self, *, until: str) -> None:
@@ -100,10 +101,12 @@ def terminal(folder: Path, *arguments: str, **changes: str) -> Iterator[Terminal
 
 
 def link_in(text: str) -> str:
-    found = re.search(r"link +(http\S+)", text)
-    assert found, text
-    return found[1]
+    match = re.search(r"link +(http\S+)", text)
+    assert match, text
+    return match[1]
 
 
 def _take_terminal() -> None:
+    """Also where the tests run in the background of a shell, which ignores the signal there."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)

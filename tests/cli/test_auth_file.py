@@ -21,7 +21,9 @@ PRODUCTION = {"ASSENT_SECRET_KEY": "a key of this test, long enough to be one"}
     ],
 )
 @pytest.mark.parametrize("command", ["dev", "serve"])
-def test_the_start_is_refused(tmp_path: Path, command: str, code: str | None, told: str) -> None:
+def test_auth_file_that_does_not_load_stops_the_start(
+    tmp_path: Path, command: str, code: str | None, told: str
+) -> None:
     manifest = {"graphs": {}, "auth": {"path": "./my_guard.py:auth"}}
     (tmp_path / "langgraph.json").write_text(json.dumps(manifest))
     if code is not None:
@@ -33,8 +35,8 @@ def test_the_start_is_refused(tmp_path: Path, command: str, code: str | None, to
     assert "listening" not in refused.out
 
 
-def test_control_with_one_that_loads_it_starts_and_the_handler_is_the_door(tmp_path: Path) -> None:
-    """Nobody has to be made first: whoever the handler knows can call."""
+def test_control_with_a_valid_auth_file_the_handler_authenticates(tmp_path: Path) -> None:
+    """No user has to be created first: every user that the handler knows can call."""
     code = "from langgraph_sdk import Auth\nauth = Auth()\n\n@auth.authenticate\nasync def who(authorization):\n"
     (tmp_path / "my_guard.py").write_text(f"{code}    return authorization.split()[1]\n")
     manifest = {"graphs": {}, "auth": {"path": "./my_guard.py:auth"}}

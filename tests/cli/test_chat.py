@@ -51,12 +51,12 @@ def chat(server: ServerProcess, assent: Assent, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.promise("ASST-38")
-def test_it_answers(chat: Terminal) -> None:
+def test_request_is_answered_and_the_continue_command_shown(chat: Terminal) -> None:
     result = chat("hello", "", "/quit")
     assert (result.code, result.err) == (0, "")
-    assert "Nothing was said in this thread yet." in result.out
+    assert "This thread has no messages yet." in result.out
     assert "assistant:\n  | Done: nothing.\n" in result.out
-    assert f"To go on later: assent chat --url {chat.server.url} --thread '{chat.thread}'" in result.out
+    assert f"To continue later: assent chat --url {chat.server.url} --thread '{chat.thread}'" in result.out
 
 
 @pytest.mark.promise("ASST-38")
@@ -67,7 +67,7 @@ def test_calls_are_tables_that_are_approved_or_rejected_with_a_reason(chat: Term
     assert "\u202e" not in result.out
     assert '"Lunch\\u202e"' in result.out
     assert "approve, edit, reject; or /quit" in result.out
-    assert "something has to stand here" in result.out
+    assert "a value is required" in result.out
     assert "  | Done: {'name': 'Standup', 'minutes': 30}; not done: too late." in result.out
 
 
@@ -96,11 +96,11 @@ def test_a_login_shows_the_whole_host(chat: Terminal, said: str, heard: str) -> 
 
 def test_a_form_is_filled_in_field_by_field(chat: Terminal) -> None:
     result = chat("form", "f", "", "blue", "many", "3", "maybe", "yes")
-    assert '  Room (text, needed, one of "blue", "green")\n' in result.out
-    assert "  people (integer, needed): how many come\n" in result.out
-    assert "this one is needed" in result.out
+    assert '  Room (text, required, one of "blue", "green")\n' in result.out
+    assert "  people (integer, required): how many come\n" in result.out
+    assert "this field is required" in result.out
     assert "that is not a JSON integer" in result.out
-    assert "    yes or no\n" in result.out
+    assert "    answer yes or no\n" in result.out
     assert "{'room': 'blue', 'people': 3, 'catering': True}" in result.out
 
 
@@ -115,7 +115,7 @@ def test_a_form_is_declined(chat: Terminal) -> None:
     assert "Done: {'action': 'decline'}." in chat("form", "d").out
 
 
-def test_what_is_left_is_shown_again_and_goes_on(chat: Terminal) -> None:
+def test_pending_question_is_shown_again_and_continues(chat: Terminal) -> None:
     left = chat("ask confirm", "/quit")
     assert left.code == 0
     result = chat("tomorrow", "here")
@@ -127,14 +127,14 @@ def test_what_is_left_is_shown_again_and_goes_on(chat: Terminal) -> None:
     assert "Done: tomorrow; here;" in chat().out
 
 
-def test_what_someone_else_decided_meanwhile(chat: Terminal, server: ServerProcess) -> None:
+def test_question_decided_by_someone_else_is_reported(chat: Terminal, server: ServerProcess) -> None:
     chat("confirm")
     headers = {"x-api-key": server.printed("reviewer key")}
     with httpx.Client(base_url=server.url, headers=headers, trust_env=False) as ana:
         query = {"metadata": {"assistant_thread_id": chat.thread}}
         [thread] = ana.post("/threads/search", json=query).json()
-        found = ana.get("/api/inbox/items", params={"filter": f"is:pending thread:{thread['thread_id']}"}).json()
-        [item] = found["items"]
+        body = ana.get("/api/inbox/items", params={"filter": f"is:pending thread:{thread['thread_id']}"}).json()
+        [item] = body["items"]
         decision = {"revision": item["revision"], "hash": item["hash"], "verb": "approve"}
         ana.post(f"/api/inbox/items/{item['id']}/decision", json=decision).raise_for_status()
     result = chat()
@@ -142,41 +142,41 @@ def test_what_someone_else_decided_meanwhile(chat: Terminal, server: ServerProce
     assert "Done: {'name': 'Standup'" in result.out
 
 
-def test_a_question_for_the_inbox(chat: Terminal) -> None:
+def test_question_for_the_inbox_shows_its_link(chat: Terminal) -> None:
     result = chat("odd")
     assert "  what do you make of this?" in result.out
     assert f"  {chat.server.url}/inbox/" in result.out
     assert "  or: assent inbox get " in result.out
     assert result.code == 0
-    assert "decided in the inbox:" in chat().out
+    assert "a decision in the inbox:" in chat().out
 
 
-def test_a_failure_is_told_and_the_talk_goes_on(chat: Terminal) -> None:
+def test_failure_is_reported_and_the_chat_continues(chat: Terminal) -> None:
     result = chat("fail", "hello")
     assert "! the assistant could not answer" in result.out
     assert "sk-do-not-tell" not in result.out
     assert "Done: nothing." in result.out
 
 
-def test_after_a_failure_the_same_answer_is_tried_again(chat: Terminal) -> None:
+def test_failed_answer_can_be_sent_again(chat: Terminal) -> None:
     result = chat("confirm fail", "a", "a", "y", "n", "hello")
     assert result.out.count("! the assistant could not answer") == 2
-    assert result.out.count("Your answer is kept. Try again? [y/n]") == 2
+    assert result.out.count("Your answer is saved. Try again? [y/n]") == 2
     assert "Done: " in result.out
 
 
-def test_help(chat: Terminal) -> None:
-    assert "leave; what is pending stays so" in chat("/help", "/what").out
+def test_help_command_lists_the_chat_commands(chat: Terminal) -> None:
+    assert "leave; pending questions stay open" in chat("/help", "/what").out
 
 
-def test_a_new_talk_has_a_name_of_its_own(chat: Terminal) -> None:
+def test_new_chat_gets_its_own_thread(chat: Terminal) -> None:
     chat.monkeypatch.setattr(sys, "stdin", io.StringIO("hello\n"))
     result = chat.assent("chat", "--url", chat.server.url)
     assert "thread chat-" in result.out
     assert "Done: nothing." in result.out
 
 
-def test_as_a_process_in_a_pipe(server: ServerProcess, tmp_path: Path) -> None:
+def test_chat_works_as_a_process_in_a_pipe(server: ServerProcess, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "assent", "chat", "--thread", f"{uuid4()}"],
         cwd=tmp_path,
@@ -192,9 +192,7 @@ def test_as_a_process_in_a_pipe(server: ServerProcess, tmp_path: Path) -> None:
     assert "Done: {'name': 'Standup', 'minutes': 30}" in done.stdout
 
 
-def test_where_nobody_is_a_person_nobody_decides(
-    assent: Assent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_caller_who_is_no_person_cannot_decide(assent: Assent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with running(serving(tmp_path, "dev")) as server:
         key = server.printed("reviewer key")
         chat = Terminal(assent, monkeypatch, server, "t")
@@ -203,24 +201,26 @@ def test_where_nobody_is_a_person_nobody_decides(
         assert "Done: {'name': 'Standup'" in chat("a", "a", options=("--key", key)).out
 
 
-def test_where_there_is_no_assistant(assent: Assent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_server_without_an_assistant_exits_with_error(
+    assent: Assent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with running(serving(tmp_path, "dev", ASSENT_ASSISTANT="")) as server:
         result = Terminal(assent, monkeypatch, server, "t")("hello")
         assert result.code == 5
         assert "the setting assistant" in result.err
 
 
-def test_where_nobody_answers(assent: Assent) -> None:
+def test_unreachable_server_exits_with_error(assent: Assent) -> None:
     result = assent("chat", "--url", "http://127.0.0.1:9", "--thread", "t")
     assert (result.code, "does not answer" in result.err) == (7, True)
 
 
-def test_a_key_that_is_none(chat: Terminal) -> None:
+def test_invalid_key_exits_with_error(chat: Terminal) -> None:
     assert chat("hello", options=("--key", "asnt_reviewer_wrong")).code == 4
     assert chat("hello", options=("--key", "ключ")).code == 2
 
 
-def test_the_thread_is_waited_for_while_it_is_busy(chat: Terminal, tmp_path: Path) -> None:
+def test_busy_thread_is_waited_for(chat: Terminal, tmp_path: Path) -> None:
     gate = tmp_path / "open"
     body = {"thread_id": chat.thread, "user_request": f"slow:{gate}"}
     with httpx.Client(base_url=chat.server.url, trust_env=False) as client:
@@ -228,7 +228,7 @@ def test_the_thread_is_waited_for_while_it_is_busy(chat: Terminal, tmp_path: Pat
             client.post("/run", json=body, timeout=0.5)
         query = {"metadata": {"assistant_thread_id": chat.thread}, "status": "busy"}
         wait_until(lambda: client.post("/threads/search", json=query).json(), "it never ran")
-    chat.monkeypatch.setattr("assent.cli.chat.time.sleep", lambda seconds: gate.touch())
+    chat.monkeypatch.setattr("assent.assistant.cli.chat.time.sleep", lambda seconds: gate.touch())
     result = chat()
-    assert "The assistant is still at it" in result.out
+    assert "The assistant is still working" in result.out
     assert "Done: nothing." in result.out

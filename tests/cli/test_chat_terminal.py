@@ -32,7 +32,7 @@ def scripted(tmp_path: Path) -> Iterator[Server]:
 
 
 @pytest.mark.promise("ASST-38", "ASST-32", "ASST-33", "ASST-34", "ASST-35", "ASST-25")
-def test_the_five_flows(demo: Server, tmp_path: Path) -> None:
+def test_five_flows_work_at_a_terminal(demo: Server, tmp_path: Path) -> None:
     flows = [
         [(YOU, "schedule something"), (ANSWER, "a meeting tomorrow at 3pm"), (CHOICE, "approve")],
         [(YOU, "create a meeting called Standup tomorrow at 9am"), (CHOICE, "a")],
@@ -62,10 +62,10 @@ def test_the_five_flows(demo: Server, tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("ASST-38")
-def test_a_call_is_edited_and_left_and_gone_on_with(demo: Server, tmp_path: Path) -> None:
+def test_edited_call_can_be_left_and_continued(demo: Server, tmp_path: Path) -> None:
     with terminal(tmp_path, "chat", "--url", demo.url, "--thread", "mine") as person:
         person.talk((YOU, "create a meeting called Standup tomorrow at 9am"), (CHOICE, "/quit"))
-        person.expect(f"To go on later: assent chat --url {demo.url} --thread mine")
+        person.expect(f"To continue later: assent chat --url {demo.url} --thread mine")
         assert person.ended() == 0
     assert events_in(tmp_path / ".assent" / "calendar.db") == []
     with terminal(tmp_path, "chat", "--url", demo.url, "--thread", "mine") as person:
@@ -82,7 +82,7 @@ def test_a_call_is_edited_and_left_and_gone_on_with(demo: Server, tmp_path: Path
 
 
 @pytest.mark.promise("ASST-38", "ASST-19")
-def test_a_login_and_a_form_of_the_calendar(tmp_path: Path) -> None:
+def test_login_and_form_of_the_calendar_are_answered(tmp_path: Path) -> None:
     file = tmp_path / "shared.db"
     with running(calendar_process(file, "--login", "on")) as calendar:
         changes = {"ASSISTANT_MCP_URL": f"{calendar.url}/mcp"}
@@ -111,7 +111,7 @@ def follow(link: str, calendar: ServerProcess) -> None:
 
 
 @pytest.mark.promise("ASST-38")
-def test_the_answer_is_heard_while_it_is_spoken(scripted: Server, tmp_path: Path) -> None:
+def test_answer_is_shown_while_it_is_streamed(scripted: Server, tmp_path: Path) -> None:
     gate = tmp_path / "open"
     with terminal(tmp_path, "chat", "--url", scripted.url) as person:
         person.talk((YOU, f"speak:{gate}"))
@@ -121,52 +121,52 @@ def test_the_answer_is_heard_while_it_is_spoken(scripted: Server, tmp_path: Path
         assert person.seen.count("Well,") == 1
 
 
-def test_what_only_the_inbox_decides_is_linked_and_waited_for(scripted: Server, tmp_path: Path) -> None:
+def test_item_for_the_inbox_is_linked_and_waited_for(scripted: Server, tmp_path: Path) -> None:
     key = {"x-api-key": scripted.said["reviewer key"].split()[0]}
     with (
         httpx.Client(base_url=scripted.url, headers=key, trust_env=False, timeout=PATIENCE) as ana,
         terminal(tmp_path, "chat", "--url", scripted.url) as person,
     ):
         person.talk((YOU, "odd"))
-        shown = person.expect("decided in the inbox:", "Enter when it is decided: ")
+        shown = person.expect("a decision in the inbox:", "Enter when it is decided: ")
         item_id = shown.partition("assent inbox get ")[2].split()[0]
         assert f"  {scripted.url}/inbox/{item_id}\n" in shown
         item = ana.get(f"/api/inbox/items/{item_id}").json()
         person.type("")  # too early
-        person.expect("decided in the inbox:", "Enter when it is decided: ")
+        person.expect("a decision in the inbox:", "Enter when it is decided: ")
         said = {"revision": item["revision"], "hash": item["hash"], "verb": "respond", "message": "well"}
         said |= {"grace_seconds": 2}  # as on the page: it is decided, and takes effect a little later
         decided = ana.post(f"/api/inbox/items/{item_id}/decision", json=said)
         assert decided.status_code == 200, decided.text
         person.type("")
-        person.expect("The assistant is still at it", "  | Done: well.\n", YOU)
+        person.expect("The assistant is still working", "  | Done: well.\n", YOU)
 
 
-def test_ctrl_c_at_the_prompt_and_in_the_middle(scripted: Server, tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_prompt_and_a_running_request(scripted: Server, tmp_path: Path) -> None:
     gate = tmp_path / "open"
     with terminal(tmp_path, "chat", "--url", scripted.url, "--thread", "cut") as person:
         person.talk((YOU, f"speak:{gate}"))
         person.expect("then")
-        person.interrupt(until=f"To go on later: assent chat --url {scripted.url} --thread cut\n")
+        person.interrupt(until=f"To continue later: assent chat --url {scripted.url} --thread cut\n")
         assert person.ended() == 130
     assert "Traceback" not in person.seen
     gate.touch()
     with terminal(tmp_path, "chat", "--url", scripted.url, "--thread", "cut") as person:
         person.expect("  | Done: nothing.\n", YOU)
-        person.interrupt(until="To go on later:")
+        person.interrupt(until="To continue later:")
         assert person.ended() == 130
 
 
-def test_a_server_that_goes_away_in_the_middle(scripted: Server, tmp_path: Path) -> None:
+def test_server_that_stops_during_a_chat_is_reported(scripted: Server, tmp_path: Path) -> None:
     with terminal(tmp_path, "chat", "--url", scripted.url, "--thread", "gone") as person:
         person.talk((YOU, f"speak:{tmp_path / 'never'}"))
         person.expect("then")
         scripted.process.kill()
-        person.expect("broke off before the assistant had answered", "--thread gone")
+        person.expect("was lost before the assistant answered", "--thread gone")
         assert person.ended() == 7
 
 
-def test_a_server_that_needs_a_key_says_so_before_the_first_words(tmp_path: Path) -> None:
+def test_missing_key_is_reported_before_the_first_prompt(tmp_path: Path) -> None:
     changes = {
         "ASSENT_CONFIG": str(GRAPHS),
         "ASSENT_ASSISTANT": "scripted",
@@ -180,4 +180,4 @@ def test_a_server_that_needs_a_key_says_so_before_the_first_words(tmp_path: Path
         with terminal(tmp_path, "chat", "--url", url) as person:
             assert person.ended() == 4
     assert YOU not in person.seen
-    assert "give a person's key with --key or ASSENT_API_KEY" in person.seen
+    assert "set a person's key with --key or ASSENT_API_KEY" in person.seen

@@ -8,7 +8,7 @@ from assent.settings import Settings
 from tests.cli.conftest import Assent
 
 
-def test_config_tells_every_setting_and_where_it_comes_from(
+def test_config_shows_every_setting_with_its_origin(
     assent: Assent, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "assent.toml").write_text("log_level = 'warning'")
@@ -45,7 +45,9 @@ def test_a_wrong_setting_stops_any_command_with_a_line_that_names_it(
     assert hint == "  see docs/settings.md"
 
 
-def test_a_misspelt_variable_stops_and_a_foreign_one_is_told(assent: Assent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_misspelt_variable_stops_and_unknown_variable_is_reported(
+    assent: Assent, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ASSENT_SERVICE_HOST", "10.0.0.1")
     result = assent("config")
     assert result.code == 0
@@ -58,7 +60,7 @@ def test_a_misspelt_variable_stops_and_a_foreign_one_is_told(assent: Assent, mon
     )
 
 
-def test_version(assent: Assent) -> None:
+def test_version_lists_the_versions_of_the_main_packages(assent: Assent) -> None:
     assert assent("version", "--json").json.keys() == {
         "assent",
         "langgraph",

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from assent.store import migrations
+from assent.kernel.store import migrations
 from tests.cli.conftest import Assent
 
 
-def test_current_and_upgrade(assent: Assent) -> None:
+def test_upgrade_brings_the_schema_to_the_newest_revision(assent: Assent) -> None:
     fresh = ("--database", "sqlite:///fresh.db")
     assert assent("db", "current", *fresh, "--json").json == {"current": None, "newest": migrations.newest()}
     assert assent("db", "upgrade", *fresh).out == f"revision {migrations.newest()}\n"
@@ -18,7 +18,7 @@ def test_current_and_upgrade(assent: Assent) -> None:
     assert assent("db", "current", *fresh).out == f"current {migrations.newest()}, newest {migrations.newest()}\n"
 
 
-def test_a_database_of_a_newer_assent_is_left_alone(assent: Assent, folder: Path) -> None:
+def test_database_of_a_newer_version_is_refused(assent: Assent, folder: Path) -> None:
     with sqlite3.connect(folder / ".assent" / "assent.db") as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     result = assent("keys", "list")
@@ -36,7 +36,7 @@ def test_backup_is_a_whole_database_and_overwrites_nothing(assent: Assent, folde
     assert (again.code, again.err.splitlines()[0]) == (6, "assent: copy.db exists already")
 
 
-def test_prune_keeps_what_is_within_its_retention(assent: Assent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prune_keeps_rows_within_their_retention(assent: Assent, monkeypatch: pytest.MonkeyPatch) -> None:
     assent("users", "create", "ana")
     monkeypatch.setenv("ASSENT_RETENTION_EVENT_PAYLOADS", "30d")
     pruned = assent("db", "prune", "--json").json
@@ -55,7 +55,7 @@ def test_prune_keeps_what_is_within_its_retention(assent: Assent, monkeypatch: p
     ],
 )
 @pytest.mark.parametrize("command", [("keys", "list"), ("db", "current"), ("db", "upgrade"), ("serve",)])
-def test_a_database_that_cannot_be_used_is_one_line(
+def test_unusable_database_is_reported_in_one_line(
     assent: Assent, folder: Path, command: tuple[str, ...], arguments: tuple[str, ...], told: str
 ) -> None:
     (folder / "text.txt").write_text("this is no database, " * 100)
@@ -69,9 +69,9 @@ def test_a_database_that_cannot_be_used_is_one_line(
     assert "Traceback" not in result.err
 
 
-def test_a_backup_that_cannot_be_written_is_one_line(assent: Assent) -> None:
+def test_unwritable_backup_is_reported_in_one_line(assent: Assent) -> None:
     absent = assent("db", "backup", "absent/folder/copy.db")
-    assert (absent.code, absent.err) == (5, "assent: there is no folder absent/folder\n")
+    assert (absent.code, absent.err) == (5, "assent: folder not found: absent/folder\n")
     forbidden = assent("db", "backup", "/proc/copy.db")
     assert (forbidden.code, forbidden.err.count("\n")) == (3, 1)
     assert forbidden.err.startswith("assent: ")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from assent.domain.deliveries import WEBHOOK, Failure
-from assent.store import deliveries
-from assent.store.sqlite import SqliteStore
-from assent.store.transaction import Tx
+from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.transaction import Tx
+from assent.outbox import deliveries
+from assent.outbox.model import WEBHOOK, Failure
 from tests.cli.conftest import Assent
 
 
@@ -26,8 +26,8 @@ async def _made(file: Path, count: int) -> list[str]:
         claimed, _ = await store.write(
             None, deliveries.claim, leases={WEBHOOK: timedelta(minutes=1)}, busy=(), limit=count
         )
-        for one in claimed:
-            await store.write("default", deliveries.settle, one, Failure("no way", final=True), dice=0)
+        for delivery in claimed:
+            await store.write("default", deliveries.settle, delivery, Failure("no way", final=True), dice=0)
         return ids
     finally:
         await store.close()
@@ -42,18 +42,18 @@ def statuses(assent: Assent) -> dict[str, str]:
     return {row["id"]: row["status"] for row in assent("deliveries", "list", "--json").json}
 
 
-def test_nothing_yet(assent: Assent) -> None:
-    assert "Nothing here" in assent("deliveries", "list").out
+def test_empty_outbox_is_reported(assent: Assent) -> None:
+    assert "No deliveries yet" in assent("deliveries", "list").out
 
 
-def test_what_failed_is_listed_with_its_reason(assent: Assent, failed: list[str]) -> None:
+def test_failed_delivery_is_listed_with_its_reason(assent: Assent, failed: list[str]) -> None:
     shown = assent("deliveries", "list", "--status", "failed").out
     assert all(one in shown for one in failed)
     assert "no way" in shown
-    assert "Nothing here" in assent("deliveries", "list", "--status", "delivered").out
+    assert "No deliveries yet" in assent("deliveries", "list", "--status", "delivered").out
 
 
-def test_one_is_sent_again(assent: Assent, failed: list[str]) -> None:
+def test_single_delivery_is_sent_again(assent: Assent, failed: list[str]) -> None:
     result = assent("deliveries", "retry", failed[0])
     assert result.out == f"will be sent again: {failed[0]} (run:1)\n"
     assert statuses(assent) == {failed[0]: "pending", failed[1]: "failed", failed[2]: "failed"}
@@ -61,19 +61,17 @@ def test_one_is_sent_again(assent: Assent, failed: list[str]) -> None:
     assert assent("deliveries", "retry", "none").code == 5
 
 
-def test_all_are_sent_again(assent: Assent, failed: list[str]) -> None:
+def test_all_failed_deliveries_are_sent_again(assent: Assent, failed: list[str]) -> None:
     assert assent("deliveries", "retry", "--all-failed").code == 0
     assert set(statuses(assent).values()) == {"pending"}
 
 
 @pytest.mark.parametrize("arguments", [(), ("some-id", "--all-failed")])
-def test_it_is_said_which(assent: Assent, arguments: tuple[str, ...]) -> None:
+def test_retry_without_exactly_one_selection_exits_with_2(assent: Assent, arguments: tuple[str, ...]) -> None:
     assert assent("deliveries", "retry", *arguments).code == 2
 
 
-def test_the_secret_is_the_same_each_time_and_tells_where_it_comes_from(
-    assent: Assent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_secret_is_stable_and_shows_its_origin(assent: Assent, monkeypatch: pytest.MonkeyPatch) -> None:
     first = assent("deliveries", "secret")
     assert first.out.startswith("whsec_")
     assert "assent.key" in first.err

@@ -26,8 +26,8 @@ EXAMPLES = {
 
 
 def waiting(server: Server) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = server.get("/api/inbox/items?filter=is:pending").json()["items"]
-    return found
+    listed_items: list[dict[str, Any]] = server.get("/api/inbox/items?filter=is:pending").json()["items"]
+    return listed_items
 
 
 def kinds(server: Server) -> set[tuple[str, str, str]]:
@@ -41,19 +41,19 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.mark.promise("ASST-40")
-def test_one_of_each_kind_waits(demo: Server) -> None:
+def test_demo_has_one_pending_item_of_each_kind(demo: Server) -> None:
     wanted = EXAMPLES | {("tool", "confirmation", "create_event")}
     wait_until(lambda: wanted <= kinds(demo), f"not all of them wait: {kinds(demo)}")
 
 
-def test_the_change_tells_field_by_field(demo: Server) -> None:
-    [item] = [one for one in waiting(demo) if one["type"] == "config_change"]
+def test_config_change_is_shown_field_by_field(demo: Server) -> None:
+    [item] = [item for item in waiting(demo) if item["type"] == "config_change"]
     whole = demo.get(f"/api/inbox/items/{item['id']}").json()
     assert {"field": "rate_limit.burst", "from": 50, "to": 100} in whole["asked"]["payload"]["changes"]
 
 
 @pytest.mark.promise("ASST-40")
-def test_the_printed_line_makes_more(demo: Server) -> None:
+def test_printed_command_makes_another_item(demo: Server) -> None:
     command, url, flag, header, data, body = shlex.split(demo.said["try"])
     assert (command, flag, header, data) == ("curl", "-H", "content-type: application/json", "-d")
     with httpx.Client(trust_env=False, timeout=PATIENCE) as client:
@@ -65,10 +65,10 @@ def test_the_printed_line_makes_more(demo: Server) -> None:
     assert (done.status_code, done.json()["status"]) == (200, "success")
 
 
-def test_without_the_assistant_the_rest_waits_all_the_same(tmp_path: Path) -> None:
-    import assent.demo
+def test_without_the_assistant_the_other_items_are_pending(tmp_path: Path) -> None:
+    import assent.assistant.demo
 
-    folder = Path(assent.demo.__file__).parent
+    folder = Path(assent.assistant.demo.__file__).parent
     graphs: dict[str, Any] = {name: f"{folder / name}.py:graph" for name in ("email_draft", "trip")}
     broken = tmp_path / "broken.py"
     broken.write_text("raise RuntimeError('not today')\n")
@@ -95,8 +95,8 @@ def test_a_second_start_adds_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("ASST-09")
-def test_without_a_word_about_it_the_demo_is_at_8002_on_this_machine_only(tmp_path: Path) -> None:
-    """Whoever else listens there already, this test twice included, has the start say where it wanted to."""
+def test_demo_listens_on_loopback_port_8002_by_default(tmp_path: Path) -> None:
+    """If the port is in use, also by a parallel run of this test, the error names the address."""
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with suppress(OSError):

@@ -43,14 +43,14 @@ def refused(result: Result, code: int, *words: str) -> None:
 
 class TestLooking:
     @pytest.mark.promise("REVIEW-44")
-    def test_list_get_approve_and_the_run_goes_on(self, house: House) -> None:
+    def test_approved_item_continues_the_run(self, house: House) -> None:
         item_id, thread_id = house.paused(text="hello")
         (row,) = (line for line in lines(house.inbox("list")) if item_id in line)
         assert row.split()[1:4] == ["pending", "tool", "send_email"]
         shown = list(lines(house.inbox("get", item_id)))
         assert '  body  "hello"' in shown
         assert "  allowed: approve, edit, respond, ignore" in shown
-        assert shown[shown.index("the agent's words:") + 1] == "  | Please review"
+        assert shown[shown.index("from the agent:") + 1] == "  | Please review"
         approved = house.inbox("approve", item_id)
         assert '    body  "hello"' in lines(approved)
         assert f"approved (accepted): item {item_id}, revision 1" in approved.out
@@ -68,13 +68,11 @@ class TestLooking:
         assert last == "2 shown, more with --limit; 2 pending, 1 resolved"
         everything = house.inbox("list", "--all", "--json").json
         assert set(ids) <= {item["id"] for item in everything["items"]}
-        assert list(lines(house.inbox("list", "--filter", f"type:none {word}"))) == [
-            "Nothing here. 0 pending, 0 resolved"
-        ]
-        refused(house.inbox("list", "--filter", "is:purple"), 2, "nothing is 'purple'")
+        assert list(lines(house.inbox("list", "--filter", f"type:none {word}"))) == ["No items. 0 pending, 0 resolved"]
+        refused(house.inbox("list", "--filter", "is:purple"), 2, "unknown value is:purple")
 
-    def test_more_than_a_page(self, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("assent.cli.remote.LARGEST_PAGE", 2)
+    def test_list_longer_than_a_page_is_complete(self, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("assent.surfaces.cli.remote.LARGEST_PAGE", 2)
         word = uuid4().hex
         ids = [house.request(f"{word} {number}") for number in range(5)]
         assert {item["id"] for item in house.inbox("list", "--filter", word, "--json").json["items"]} == set(ids)
@@ -85,18 +83,28 @@ class TestLooking:
         item_id = house.request("a title that is far too long for a terminal of forty columns")
         assert item_id in house.inbox("list").out
 
-    def test_comments_and_the_timeline(self, house: House) -> None:
+    def test_the_list_shows_graph_and_arguments(self, house: House) -> None:
+        item_id, _ = house.paused(text="hello")
+        (row,) = (line for line in lines(house.inbox("list")) if item_id in line)
+        assert row.split("  ")[-2].strip() == "hitl"
+        assert '"body":"hello"' in row
+        secret = house.request(actions=[{"name": "sign_in", "args": {"password": "hunter2"}}])
+        (row,) = (line for line in lines(house.inbox("list")) if secret in line)
+        assert "password" in row
+        assert "hunter2" not in row
+
+    def test_comment_is_added_and_shown_in_the_timeline(self, house: House) -> None:
         item_id = house.request()
         assert house.inbox("comment", item_id, "two\nlines").out.startswith("commented: ")
         shown = list(lines(house.inbox("get", item_id, "--timeline")))
         assert shown[shown.index("  | two") + 1] == "  | lines"
         kinds = [line.split()[1] for line in shown[shown.index("timeline:") + 1 :]]
         assert kinds == ["item.created", "item.commented"]
-        found = house.inbox("get", item_id, "--timeline", "--json").json
-        assert (found["id"], [event["kind"] for event in found["timeline"]]) == (item_id, kinds)
+        item_shown = house.inbox("get", item_id, "--timeline", "--json").json
+        assert (item_shown["id"], [event["kind"] for event in item_shown["timeline"]]) == (item_id, kinds)
 
     @pytest.mark.promise("P11")
-    def test_nothing_an_agent_writes_drives_the_terminal(self, house: House) -> None:
+    def test_control_characters_of_an_agent_are_escaped(self, house: House) -> None:
         word = uuid4().hex
         action = {"name": HOSTILE, "args": {HOSTILE: HOSTILE}, "description": HOSTILE}
         item_id = house.request(f"{word} {HOSTILE}", description=HOSTILE, actions=[action])
@@ -127,7 +135,7 @@ class TestDeciding:
         answer = house.finished(thread_id)["answer"]
         assert answer["args"]["args"] == {"to": "new@b.c", "body": "hi"}
 
-    def test_edit_deep_whole_and_from_a_file(self, house: House, folder: Path) -> None:
+    def test_edit_by_path_whole_or_file_changes_the_arguments(self, house: House, folder: Path) -> None:
         payload = {"limit": 598, "nested": {"list": [1, {"a": 1}]}, "big": 2**60 + 1}
         first, second, third = (house.request(payload=payload) for _ in range(3))
         assert "    limit: 598 → 598.0" in lines(house.inbox("edit", first, "--set", "limit=598.0"))
@@ -144,28 +152,32 @@ class TestDeciding:
             ((), 2, "nothing would be changed"),
             (("--set", "limit=5"), 2, "nothing would be changed"),
             (("--set", "limit"), 2, "name=value"),
-            (("--set", "limit.deeper=5"), 2, "no place"),
+            (("--set", "limit.deeper=5"), 2, "no field"),
             (("--args", "{"), 2, "--args is not JSON"),
             (("--args", "{}", "--args-file", "x"), 2, "not both"),
-            (("--args-file", "missing.json"), 5, "there is no file missing.json"),
+            (("--args-file", "missing.json"), 5, "file not found: missing.json"),
             (("--args", "[1]"), 2, "must be an object"),
             (("--action", "7", "--set", "limit=6"), 2, "there is no action '7'"),
             (("--grace", "1000", "--set", "limit=6"), 2, "grace_seconds"),
         ],
     )
-    def test_edits_that_are_none(self, house: House, arguments: tuple[str, ...], code: int, word: str) -> None:
+    def test_invalid_edit_exits_with_error(
+        self, house: House, arguments: tuple[str, ...], code: int, word: str
+    ) -> None:
         item_id = house.request()
         refused(house.inbox("edit", item_id, *arguments), code, word)
         assert house.item(item_id)["status"] == "PENDING"
 
-    def test_a_secret_is_not_replaced_by_its_mask(self, house: House) -> None:
+    def test_an_edit_beside_a_secret_leaves_the_secret_as_it_is(self, house: House) -> None:
         schema = {"type": "object", "properties": {"token": {"type": "string", "writeOnly": True}}}
         action = {"name": "connect", "args": {"token": "hush", "host": "a"}, "schema": schema}
         item_id = house.request(actions=[action])
-        refused(house.inbox("edit", item_id, "--set", "host=b"), 2, "secret")
-        done = house.inbox("edit", item_id, "--args", '{"token": "hush", "host": "b"}')
+        refused(house.inbox("edit", item_id, "--set", "host=••••••"), 2, "mask")
+        done = house.inbox("edit", item_id, "--set", "host=b")
         assert '    host: "a" → "b"' in lines(done)
         assert "hush" not in done.out
+        assert "hush" not in house.inbox("show", item_id).out
+        assert '"token": "hush"' in house.inbox("reveal", item_id, "--json").out
 
     def test_reject_tells_the_agent_why(self, house: House) -> None:
         item_id, thread_id = house.calls({"name": "send_email", "args": {"to": "a@b.c", "body": "x"}})
@@ -174,7 +186,7 @@ class TestDeciding:
         assert "not today" in str(house.finished(thread_id)["messages"])
         assert house.item(item_id)["decisions"][0]["notes"] == "for the record"
 
-    def test_respond_and_ignore(self, house: House) -> None:
+    def test_respond_and_ignore_decide_the_item(self, house: House) -> None:
         answered, first = house.paused(text="a")
         ignored, second = house.paused(text="b")
         assert "(responded)" in house.inbox("respond", answered, "--message", "say more").out
@@ -182,54 +194,92 @@ class TestDeciding:
         assert house.finished(first)["answer"] == {"type": "response", "args": "say more"}
         assert house.finished(second)["answer"]["type"] == "ignore"
 
-    def test_an_answer_that_is_more_than_text(self, house: House) -> None:
+    def test_respond_with_json_passes_the_value(self, house: House) -> None:
         item_id, thread_id = house.paused("fragile")
         assert house.inbox("respond", item_id, "--args", '{"choice": [1, 2]}').code == 0
         assert house.finished(thread_id)["answer"] == {"choice": [1, 2]}
-        refused(house.inbox("respond", item_id), 2, "an answer is needed")
+        refused(house.inbox("respond", item_id), 2, "an answer is required")
 
-    def test_several_actions(self, house: House) -> None:
+    def test_edit_of_one_of_several_actions_needs_action_and_others(self, house: House) -> None:
         calls = [{"name": "send_email", "args": {"to": to, "body": "x"}} for to in ("a@b.c", "d@e.f")]
         item_id, thread_id = house.calls(*calls)
         refused(house.inbox("edit", item_id, "--set", "body=y"), 2, "several actions", "--action 0 or 1")
         refused(house.inbox("reject", item_id, "--action", "0"), 2, "--others")
         refused(house.inbox("reject", item_id, "--others", "approve"), 2, "--action")
         done = house.inbox("edit", item_id, "--action", "1", "--set", "body=y", "--others", "reject")
-        assert "  reject send_email [0]" in lines(done)
+        assert "  reject send_email (key 0)" in lines(done)
         assert "approved (partial)" in done.out
         said = str(house.finished(thread_id)["messages"])
         assert "sent to d@e.f" in said
         assert "sent to a@b.c" not in said
 
-    def test_one_word_for_all_actions(self, house: House) -> None:
+    def test_verdict_for_each_action_is_applied(self, house: House, folder: Path) -> None:
+        calls = [{"name": "send_email", "args": {"to": to, "body": "x"}} for to in ("a@b.c", "d@e.f", "g@h.i")]
+        item_id, thread_id = house.calls(*calls)
+        shown = list(lines(house.inbox("get", item_id)))
+        assert {f"{place}. send_email (key {place - 1})" for place in (1, 2, 3)} <= set(shown)
+        (folder / "args.json").write_text('{"to": "new@e.f", "body": "y"}')
+        for words, told in (
+            (["1=approve", "2=approve"], "no verdict on 3 (send_email)"),
+            (["1=approve", "2=approve", "3=approve", "4=approve"], "there is no action 4"),
+            (["1=approve", "1=reject", "2=approve", "3=approve"], "action 1 has two verdicts"),
+            (["1=maybe"], "maybe is not a verb"),
+            (["approve"], "does not name an action"),
+            (["1=approve:x", "2=approve", "3=approve"], "takes no value"),
+            (["1=edit", "2=approve", "3=approve"], "1=edit needs a value"),
+            (["1=edit:none.json", "2=approve", "3=approve"], "none.json"),
+            (["1=edit:{", "2=approve", "3=approve"], "is not JSON"),
+            (['1=edit:{"to": "a@b.c", "body": "x"}', "2=approve", "3=approve"], "would change nothing"),
+        ):
+            result = house.inbox("decide", item_id, *words)
+            assert told in result.err, result.err
+            assert house.item(item_id)["status"] == "PENDING"
+        done = house.inbox("decide", item_id, "1=approve", "2=edit:args.json", "3=reject:wrong: person")
+        assert "approved (partial)" in done.out, done.err
+        said = str(house.finished(thread_id)["messages"])
+        assert ("sent to a@b.c" in said, "sent to new@e.f" in said, "sent to g@h.i" in said) == (True, True, False)
+        assert "wrong: person" in said
+
+    def test_repair_cancels_the_items_of_the_thread(self, house: House) -> None:
+        item_id, thread_id = house.paused(text="x")
+        refused(house("repair", str(uuid4())), 5, "")
+        assert house("repair", thread_id).out.startswith(f"repaired: thread {thread_id}.")
+        assert house.item(item_id)["status"] == "CANCELLED"
+        refused(house.assent("repair", thread_id, "--database", "sqlite:///x.db"), 2, "--url")
+
+    def test_single_verb_decides_all_actions(self, house: House) -> None:
         calls = [{"name": "send_email", "args": {"to": to, "body": "x"}} for to in ("a@b.c", "d@e.f")]
         item_id, thread_id = house.calls(*calls)
         house.inbox("approve", item_id)
         assert "sent to a@b.c; sent to d@e.f" in str(house.finished(thread_id)["messages"])
 
-    @pytest.mark.promise("REVIEW-43", "REVIEW-44")
-    def test_a_revision_is_asked_for_and_comes(self, house: House) -> None:
+    @pytest.mark.promise("REVIEW-44")
+    def test_requested_revision_is_resubmitted(self, house: House) -> None:
         item_id = house.request()
         asked = house.inbox("request-revision", item_id, "--notes", "too low")
         assert f"revision requested: item {item_id}" in asked.out
         assert item_id in house.inbox("list", key=house.agent_key).out
         assert "too low" in house.inbox("get", item_id, key=house.agent_key).out
-        refused(house.inbox("resubmit", item_id, key=house.agent_key), 2, "say what is different")
+        refused(house.inbox("resubmit", item_id, key=house.agent_key), 2, "nothing would be changed")
         again = house.inbox("resubmit", item_id, "--payload", '{"limit": 9}', key=house.agent_key)
         assert again.out == f"pending: item {item_id}, revision 2\n"
         assert house.item(item_id)["actions"][0]["args"] == {"limit": 9}
-        refused(house.inbox("resubmit", item_id, "--title", "x", key=house.agent_key), 6, "only what was sent back")
+        refused(
+            house.inbox("resubmit", item_id, "--title", "x", key=house.agent_key),
+            6,
+            "only a request that was sent back",
+        )
         assert house.inbox("approve", item_id, "--revision", "2").code == 0
 
-    def test_undo_within_the_grace(self, house: House) -> None:
+    def test_decision_is_undone_within_the_grace_period(self, house: House) -> None:
         item_id = house.request()
         assert f"assent inbox undo {item_id}" in house.inbox("approve", item_id, "--grace", "60").out
         assert house.inbox("undo", item_id).out.startswith(f"pending: item {item_id}, revision 1")
-        refused(house.inbox("undo", item_id), 6, "no decision to take back")
+        refused(house.inbox("undo", item_id), 6, "no decision of yours to undo")
         house.inbox("approve", item_id)
         refused(house.inbox("undo", item_id), 6, "too late")
 
-    def test_cancel_claim_snooze(self, house: House) -> None:
+    def test_item_is_claimed_snoozed_and_cancelled(self, house: House) -> None:
         item_id = house.request()
         assert house.inbox("claim", item_id).out.startswith("claimed: ")
         assert "claimed   by reviewer:" in house.inbox("get", item_id).out
@@ -240,12 +290,12 @@ class TestDeciding:
         assert house.inbox("get", item_id[:30]).code == 0, "what is snoozed is found all the same"
         assert house.inbox("snooze", item_id, "--wake").code == 0
         assert item_id in house.inbox("list").out
-        refused(house.inbox("snooze", item_id), 2, "for how long")
-        refused(house.inbox("settle", item_id, "done"), 6, "nothing about this item is in doubt")
+        refused(house.inbox("snooze", item_id), 2, "set a duration")
+        refused(house.inbox("settle", item_id, "done"), 6, "no call of this item is in doubt")
         cancelled = house.inbox("cancel", item_id, "--notes", "no longer needed", key=house.agent_key)
         assert cancelled.out == f"cancelled: item {item_id}, revision 1\n"
 
-    def test_json_is_all_there_is_on_standard_output(self, house: House) -> None:
+    def test_json_option_prints_only_json(self, house: House) -> None:
         item_id = house.request()
         done = house.inbox("edit", item_id, "--set", "limit=6", "--json")
         assert (done.json["id"], done.json["status"]) == (item_id, "APPROVED")
@@ -254,31 +304,31 @@ class TestDeciding:
 
 class TestRefusals:
     @pytest.mark.promise("P6")
-    def test_an_agent_does_not_decide(self, house: House) -> None:
+    def test_agent_key_cannot_decide(self, house: House) -> None:
         item_id = house.request()
         for word in (("approve",), ("reject",), ("edit", "--set", "limit=6"), ("request-revision", "--notes", "x")):
             refused(house.inbox(word[0], item_id, *word[1:], key=house.agent_key), 4, "may not decide", "reviewer key")
         assert house.item(item_id)["status"] == "PENDING"
 
-    def test_a_wrong_key(self, house: House) -> None:
+    def test_wrong_key_exits_with_error(self, house: House) -> None:
         refused(house.inbox("list", key="asnt_wrong"), 4, "--key or ASSENT_API_KEY")
-        refused(house.inbox("list", key="schlüssel"), 2, "not an API key")
+        refused(house.inbox("list", key="schlüssel"), 2, "the API key has invalid characters")
 
-    def test_a_server_that_is_not_there(self, assent: Assent) -> None:
+    def test_unreachable_server_exits_with_error(self, assent: Assent) -> None:
         refused(
             assent("inbox", "list", "--url", "http://127.0.0.1:9"), 7, "http://127.0.0.1:9 does not answer", "--url"
         )
 
-    def test_something_else_at_that_address(self, house: House, assent: Assent) -> None:
-        refused(assent("inbox", "list", "--url", f"{house.server.url}/docs"), 1, "not as an Assent does")
+    def test_address_of_another_service_exits_with_error(self, house: House, assent: Assent) -> None:
+        refused(assent("inbox", "list", "--url", f"{house.server.url}/docs"), 1, "is not an Assent server")
         refused(assent("inbox", "list", "--url", "localhost:2024"), 3, "url (from command line)")
 
     @pytest.mark.parametrize(("named", "code"), [("0" * 36, 5), ("12345678", 5), ("1234", 2), ("a/../../b", 5)])
-    def test_an_id_that_is_none(self, house: House, named: str, code: int) -> None:
+    def test_unknown_item_id_exits_with_error(self, house: House, named: str, code: int) -> None:
         refused(house.inbox("get", named), code, named[:4])
         refused(house.inbox("approve", named), code)
 
-    def test_the_beginning_of_an_id(self, house: House) -> None:
+    def test_unique_id_prefix_is_accepted_and_ambiguous_prefix_refused(self, house: House) -> None:
         shared, ids = "", list[str]()
         while len(shared) < 8:  # unless the two happened to be made on either side of a minute
             ids = [house.request(), house.request()]
@@ -288,26 +338,41 @@ class TestRefusals:
         assert house.inbox("get", ids[0][:30].upper()).code == 0, "found although it is decided"
         assert house.item(ids[1])["status"] == "PENDING"
 
+    def test_id_prefix_is_resolved_by_the_server_with_at_most_two_rows(
+        self, house: House, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("assent.surfaces.cli.remote.LARGEST_PAGE", 2)
+        ids = [house.request() for _ in range(6)]
+        with unreliable(house.server.url, loses=False) as way:
+            there = ("--url", way.url, "--key", house.key)
+            assert house.assent("inbox", "get", ids[0][:30], *there).code == 0
+            searched, *others = way.read
+            assert "limit=2" in searched
+            assert others == [f"/api/inbox/items/{ids[0]}"]
+            way.read.clear()
+            refused(house.assent("inbox", "get", f"{ids[0][:8]}-0000-7000", *there), 5)
+            assert len(way.read) == 2, "among what is pending, then among all"
+
     @pytest.mark.promise("P5")
-    def test_what_was_seen_is_no_longer_what_is_asked(self, house: House) -> None:
+    def test_decision_about_an_old_revision_exits_with_error(self, house: House) -> None:
         item_id = house.request()
         seen = house.item(item_id)["hash"]
         house.inbox("request-revision", item_id, "--notes", "x")
         house.inbox("resubmit", item_id, "--payload", "{}", key=house.agent_key)
         now = house.item(item_id)["hash"]
-        refused(house.inbox("approve", item_id, "--revision", "1"), 6, "revision 2 now", now)
-        refused(house.inbox("approve", item_id, "--hash", seen), 6, "revision 2 now", now)
+        refused(house.inbox("approve", item_id, "--revision", "1"), 6, "current revision is 2", now)
+        refused(house.inbox("approve", item_id, "--hash", seen), 6, "current revision is 2", now)
         refused(house.inbox("approve", item_id, "--hash", seen[:4]), 2, "at least 8")
         assert house.inbox("approve", item_id, "--revision", "2", "--hash", now[:12]).code == 0
 
-    def test_who_was_first(self, house: House) -> None:
+    def test_second_decision_exits_with_error_and_shows_the_first(self, house: House) -> None:
         item_id = house.request()
         house.inbox("approve", item_id, "--notes", "fine by me")
         late = house.inbox("reject", item_id, "--revision", "1")
         refused(late, 6, "the item is APPROVED", "approve by reviewer:", "fine by me")
         assert late.out == ""
 
-    def test_a_word_that_is_not_allowed(self, house: House) -> None:
+    def test_verb_that_is_not_allowed_exits_with_error(self, house: House) -> None:
         item_id = house.request(actions=[{"name": "x", "args": {}, "allowed": ["approve"]}])
         refused(house.inbox("reject", item_id), 2, "reject is not allowed here, only approve")
 
@@ -320,7 +385,7 @@ class TestRefusals:
             ("--database", "sqlite:///x.db", "--url", "http://x"),
         ],
     )
-    def test_options_that_contradict_each_other(self, assent: Assent, arguments: tuple[str, ...]) -> None:
+    def test_contradicting_options_exit_with_error(self, assent: Assent, arguments: tuple[str, ...]) -> None:
         assert assent("inbox", "list", *arguments).code == 2
 
 
@@ -335,7 +400,7 @@ class TestSurroundings:
 
     @pytest.mark.promise("P3")
     @pytest.mark.parametrize("loses", [True, False])
-    def test_a_failure_on_the_way_is_overcome_and_nothing_happens_twice(self, house: House, loses: bool) -> None:
+    def test_connection_error_is_retried_and_acts_once(self, house: House, loses: bool) -> None:
         """The second try carries the key of the first, so it finds what that one has done, if anything."""
         item_id = house.request()
         with unreliable(house.server.url, loses=loses) as way:
@@ -352,7 +417,7 @@ class TestSurroundings:
 
 class TestWithoutServer:
     @pytest.mark.promise("REVIEW-44")
-    def test_what_is_decided_beside_a_stopped_server_happens_when_it_is_back(
+    def test_decision_beside_a_stopped_server_takes_effect_after_its_start(
         self, assent: Assent, tmp_path: Path
     ) -> None:
         database = f"sqlite:///{tmp_path}/stopped.db"
@@ -375,16 +440,16 @@ class TestWithoutServer:
             assert keys.finished(thread_id)["answer"]["type"] == "accept"
             assert keys.item(item_id)["decided_by"] == f"reviewer:{ana['id']}"
 
-    def test_someone_disabled_and_a_database_that_is_none(self, assent: Assent) -> None:
+    def test_disabled_person_and_missing_database_exit_with_error(self, assent: Assent) -> None:
         here = ("--database", "sqlite:///.assent/assent.db")
         assent("users", "create", "ana")
         assent("users", "disable", "ana")
         refused(assent("inbox", "comment", str(uuid4()), "x", "--as", "ana", *here), 4, "disabled")
-        refused(assent("inbox", "list", "--database", "sqlite:///typo.db"), 5, "there is no database typo.db")
-        assert assent("inbox", "list", *here).out == "Nothing here. 0 pending, 0 resolved\n"
-        refused(assent("inbox", "get", str(uuid4()), *here), 5, "there is no item")
+        refused(assent("inbox", "list", "--database", "sqlite:///typo.db"), 5, "database not found: typo.db")
+        assert assent("inbox", "list", *here).out == "No items. 0 pending, 0 resolved\n"
+        refused(assent("inbox", "get", str(uuid4()), *here), 5, "not found")
 
-    def test_a_gate_without_a_server(self, assent: Assent, tmp_path: Path) -> None:
+    def test_gated_call_without_a_server_is_decided_by_the_command(self, assent: Assent, tmp_path: Path) -> None:
         """Library mode: the command decides, and the graph goes on in its own process."""
         from langchain_core.runnables import RunnableConfig
         from langgraph.checkpoint.memory import InMemorySaver
@@ -422,14 +487,14 @@ class TestTerminal:
     """On a terminal a decision is asked for once more."""
 
     @pytest.mark.parametrize(("answer", "status"), [("n", "PENDING"), ("y", "APPROVED")])
-    def test_a_person_is_asked(self, house: House, answer: str, status: str) -> None:
+    def test_decision_at_a_terminal_is_confirmed(self, house: House, answer: str, status: str) -> None:
         item_id = house.request()
         said = on_a_terminal(house, "approve", item_id, answer=answer)
         assert "approve?" in said
         assert "limit  5" in said
         assert house.item(item_id)["status"] == status
 
-    def test_yes_is_not_asked(self, house: House) -> None:
+    def test_yes_option_skips_the_confirmation(self, house: House) -> None:
         item_id = house.request()
         assert "approve?" not in on_a_terminal(house, "approve", item_id, "--yes")
         assert house.item(item_id)["status"] == "APPROVED"
@@ -471,7 +536,7 @@ def on_a_terminal(house: House, *arguments: str, answer: str | None = None) -> s
 
 
 def test_json_escapes_read_as_the_same_value(capsys: pytest.CaptureFixture[str]) -> None:
-    from assent.cli.escapes import emit
+    from assent.surfaces.cli.escapes import emit
 
     value = {"text": HOSTILE, "list": ["ä", "日本", "\u2028", "\x7f", "👍🏽", "é"]}
     emit(value)

@@ -17,7 +17,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         yield started
 
 
-def test_a_graph_and_a_search(server: ServerProcess, assent: Assent) -> None:
+def test_inboxes_of_a_graph_and_a_filter_are_added(server: ServerProcess, assent: Assent) -> None:
     house = House(server, assent)
     assert house("inboxes", "list").out.startswith("No inboxes yet.")
     house.paused()
@@ -29,7 +29,11 @@ def test_a_graph_and_a_search(server: ServerProcess, assent: Assent) -> None:
     assert [line.split()[1] for line in shown[1:]] == ["hitl", "Risky"]
     again = house("inboxes", "add", "hitl", "--deployment", server.url, "--json").json
     assert again["url"] == server.url
-    for inbox_id in (graph["id"], again["id"], *(one["id"] for one in house("inboxes", "list", "--json").json[1:2])):
+    for inbox_id in (
+        graph["id"],
+        again["id"],
+        *(inbox["id"] for inbox in house("inboxes", "list", "--json").json[1:2]),
+    ):
         assert house("inboxes", "remove", inbox_id).out.startswith("removed: ")
     assert house("inboxes", "remove", graph["id"]).code == 5
 
@@ -38,19 +42,21 @@ def test_a_graph_and_a_search(server: ServerProcess, assent: Assent) -> None:
     ("arguments", "why"),
     [
         ([], "either a graph or a search"),
-        (["nothing"], "there is no graph or assistant"),
+        (["nothing"], "graph or assistant"),
         (["hitl", "--name", "a\u202eb"], "printable"),
-        (["hitl", "--deployment", "https://remote.example"], "another server"),
-        (["--filter", "colour:blue", "--name", "x"], "no field"),
+        (["hitl", "--deployment", "https://remote.example"], "is not this server"),
+        (["--filter", "colour:blue", "--name", "x"], "unknown field"),
     ],
 )
-def test_what_cannot_be_is_said(server: ServerProcess, assent: Assent, arguments: list[str], why: str) -> None:
+def test_invalid_inbox_exits_with_the_reason(
+    server: ServerProcess, assent: Assent, arguments: list[str], why: str
+) -> None:
     refused = House(server, assent)("inboxes", "add", *arguments)
     assert (refused.code, refused.out) == (2, "")
     assert why in refused.err
 
 
-def test_on_the_database_itself(assent: Assent) -> None:
+def test_inboxes_are_managed_on_the_database(assent: Assent) -> None:
     assert assent("inboxes", "list", *HERE).out.startswith("No inboxes yet.")
     assert "ana" not in assent("users", "list", *HERE[:2]).out, "looking makes nobody"
     made = assent("inboxes", "add", "--filter", "is:pending", "--name", "Mine", *HERE, "--as", "ana")

@@ -5,7 +5,7 @@ from tests.cli.conftest import Assent
 HERE = ("--database", "sqlite:///.assent/assent.db")
 
 
-def test_an_empty_inbox_has_little_to_tell(assent: Assent) -> None:
+def test_empty_inbox_gives_an_empty_report(assent: Assent) -> None:
     assert assent("db", "upgrade", *HERE).code == 0
     told = assent("insights", "--days", "7", *HERE).out
     assert "7 days: 0 asked, 0 decided, 0 open" in told

@@ -11,20 +11,22 @@ from tests.cli.conftest import Assent
 @pytest.mark.parametrize(
     "command", [("audit", "verify"), ("db", "backup", "copy.db"), ("users", "list"), ("db", "prune")]
 )
-def test_what_only_looks_makes_no_database(assent: Assent, folder: Path, command: tuple[str, ...]) -> None:
+def test_reading_command_does_not_create_a_missing_database(
+    assent: Assent, folder: Path, command: tuple[str, ...]
+) -> None:
     result = assent(*command, "--database", "sqlite:///typo.db")
     assert result.code == 5
-    assert "there is no database typo.db" in result.err
+    assert "database not found: typo.db" in result.err
     assert not (folder / "typo.db").exists()
 
 
-def test_who_is_first_makes_it_readable_for_its_operator_only(assent: Assent, folder: Path) -> None:
+def test_first_writing_command_creates_a_private_database(assent: Assent, folder: Path) -> None:
     assert assent("users", "create", "ana", "--database", "sqlite:///data/new.db").code == 0
     assert stat.S_IMODE((folder / "data" / "new.db").stat().st_mode) == 0o600
     assert stat.S_IMODE((folder / "data").stat().st_mode) == 0o700
 
 
-def test_no_password_of_an_address_is_printed(assent: Assent) -> None:
+def test_password_in_a_database_url_is_not_printed(assent: Assent) -> None:
     result = assent("config", "--database", "postgresql://u:hidden@h/x?password=swordfish")
     assert "hidden" not in result.out
     assert "swordfish" not in result.out

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from assent import errors
-from assent.cli import output
 from assent.errors import AssentError
+from assent.surfaces.cli import output
 
 EXPECTED = {
     errors.AssentError: 1,
@@ -28,7 +28,9 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize(("kind", "code"), EXPECTED.items())
-def test_exit_codes(kind: type[AssentError], code: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_class_gives_its_exit_code(
+    kind: type[AssentError], code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert output.fail(kind("went wrong")) == code
     out, err = capsys.readouterr()
     assert out == ""
@@ -40,7 +42,7 @@ def test_an_error_is_one_line_and_its_hint_another(capsys: pytest.CaptureFixture
     assert capsys.readouterr().err == "assent: first second [/b] :smile:\n  do [this]\n"
 
 
-def test_a_long_line_is_not_broken(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_line_is_not_wrapped(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     output.say("x" * 100)
     output.fail(errors.NotFound("y" * 100))
@@ -55,9 +57,19 @@ def _all(kind: type[AssentError]) -> Iterator[type[AssentError]]:
         yield from _all(child)
 
 
-def test_a_special_error_never_hides_behind_a_general_one() -> None:
+def test_specific_error_is_listed_before_its_base_class() -> None:
     """The table is read from the top, so a class must stand before those it descends from."""
     seen: list[type[AssentError]] = []
     for kind in output.EXIT_CODES:
         assert not any(issubclass(kind, earlier) for earlier in seen), kind
         seen.append(kind)
+
+
+def test_table_in_a_pipe_has_one_line_per_row(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    rows = [{"item_id": "0199d3e2-1111-7222-8333-444455556666", "note": "many words " * 20}]
+    output.table(rows, ["item_id", "note"], empty="")
+    [_, row] = capsys.readouterr().out.splitlines()
+    assert row.split()[0] == rows[0]["item_id"]

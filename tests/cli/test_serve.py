@@ -23,7 +23,7 @@ def taken() -> Iterator[int]:
         yield other.getsockname()[1]
 
 
-def test_a_first_start_prints_what_one_needs_and_logs_no_secret(folder: Path) -> None:
+def test_first_start_prints_url_and_keys_and_logs_no_secret(folder: Path) -> None:
     with serving(folder, changes={"ASSENT_LOG_LEVEL": "debug"}) as server:
         assert server.said.keys() == {"listening", "serving", "data", "sign in", "agent key", "reviewer key"}
         assert server.said["data"] == "sqlite:///.assent/assent.db"
@@ -42,7 +42,7 @@ def test_a_first_start_prints_what_one_needs_and_logs_no_secret(folder: Path) ->
     assert not [secret for secret in (token, agent, reviewer) if secret in log]
 
 
-def test_sigterm_ends_a_server_cleanly_and_its_boundary_is_real(folder: Path) -> None:
+def test_server_refuses_bad_requests_and_ends_cleanly_on_sigterm(folder: Path) -> None:
     with serving(folder) as server:
         assert server.get("/ok").json() == {"ok": True, "services": {}}
         assert server.get("/ok", host="evil.example").status_code == 421
@@ -57,6 +57,16 @@ def test_sigterm_ends_a_server_cleanly_and_its_boundary_is_real(folder: Path) ->
     assert not (folder / ".assent" / "assent.db-wal").exists(), "the store was closed"
     with pytest.raises(httpx.ConnectError):
         server.get("/ok")
+
+
+def test_stop_does_not_wait_for_open_streams(folder: Path) -> None:
+    with serving(folder) as server, httpx.Client(base_url=server.url, trust_env=False, timeout=60) as client:
+        key = {"x-api-key": server.said["reviewer key"].split()[0]}
+        with client.stream("GET", "/api/inbox/events", headers=key) as watching:
+            asked = time.monotonic()
+            assert server.stop(signal.SIGTERM) == 0
+            assert time.monotonic() - asked < 15, "requests under way are given 20 seconds"
+            assert watching.read() == b": here\n\n", "its stream came to an end, and was not broken off"
 
 
 def test_a_later_start_prints_a_link_and_commands_beside_it_take_effect(folder: Path, assent: Assent) -> None:
@@ -75,18 +85,18 @@ def test_a_later_start_prints_a_link_and_commands_beside_it_take_effect(folder: 
         assert "Traceback" not in "".join(server.log)
 
 
-def test_a_local_user_who_was_disabled_does_not_keep_the_server_from_starting(folder: Path, assent: Assent) -> None:
+def test_disabled_local_user_does_not_prevent_the_start(folder: Path, assent: Assent) -> None:
     assent("users", "create", "local", "--role", "admin")
     assent("users", "disable", "local")
     with serving(folder) as server:
         assert server.said["sign in"] == "assent users login-link NAME"
 
 
-def test_the_installed_command_is_the_same(folder: Path) -> None:
+def test_installed_command_starts_the_server(folder: Path) -> None:
     assert execute(folder, "version", "--json").json.keys() >= {"assent", "langgraph", "python"}
 
 
-def test_a_start_that_fails_does_not_spend_what_is_shown_once(assent: Assent, taken: int) -> None:
+def test_failed_start_creates_no_keys(assent: Assent, taken: int) -> None:
     result = assent("dev", "--port", str(taken))
     assert (result.code, result.out) == (3, "")
     first, hint = result.err.splitlines()
@@ -96,7 +106,7 @@ def test_a_start_that_fails_does_not_spend_what_is_shown_once(assent: Assent, ta
 
 
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "203.0.113.1"])
-def test_a_host_that_is_not_ours_is_one_line(assent: Assent, host: str) -> None:
+def test_unavailable_host_is_reported_in_one_line(assent: Assent, host: str) -> None:
     assent("users", "create", "ana", "--role", "admin")
     result = assent("dev", "--host", host)
     assert (result.code, result.out) == (3, "")
@@ -114,7 +124,7 @@ def test_a_host_that_is_not_ours_is_one_line(assent: Assent, host: str) -> None:
         ("dev", "--host", "10.0.0.7"),
     ],
 )
-def test_an_open_door_is_refused_with_what_to_set(assent: Assent, arguments: tuple[str, ...]) -> None:
+def test_unsafe_start_is_refused_with_the_settings_to_change(assent: Assent, arguments: tuple[str, ...]) -> None:
     result = assent(*arguments)
     assert (result.code, result.out) == (3, "")
     first, hint = result.err.splitlines()[-2:]
@@ -122,7 +132,7 @@ def test_an_open_door_is_refused_with_what_to_set(assent: Assent, arguments: tup
     assert "assent users create NAME --role admin" in hint
 
 
-def test_what_the_refusals_say_to_set_is_enough(assent: Assent, folder: Path) -> None:
+def test_settings_named_by_the_refusals_are_sufficient(assent: Assent, folder: Path) -> None:
     """Then it serves: on every address, behind a TLS proxy that is named, to whoever has a credential."""
     assert assent("users", "create", "ana", "--role", "admin").code == 0
     missing = assent("serve", "--host", EVERYWHERE)
@@ -140,7 +150,7 @@ def test_what_the_refusals_say_to_set_is_enough(assent: Assent, folder: Path) ->
         assert "secure" in answer.headers["set-cookie"].lower()
 
 
-def test_a_server_on_ipv6(folder: Path) -> None:
+def test_server_listens_on_ipv6(folder: Path) -> None:
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
@@ -150,7 +160,7 @@ def test_a_server_on_ipv6(folder: Path) -> None:
         assert server.get("/api/me").json()["id"] == "local-agent"
 
 
-def test_a_worker_says_what_it_needs(assent: Assent) -> None:
+def test_worker_without_postgres_is_refused_with_the_reason(assent: Assent) -> None:
     result = assent("worker")
     assert (result.code, result.out) == (3, "")
     assert result.err.startswith("assent: a worker needs Postgres")

@@ -6,7 +6,7 @@ from tests.cli.command import EVERYWHERE
 from tests.cli.conftest import Assent
 
 
-def test_create_list_change(assent: Assent) -> None:
+def test_user_is_created_listed_and_changed(assent: Assent) -> None:
     made = assent("users", "create", "ana", "--role", "viewer", "--email", "ana@example.org", "--json").json
     assert (made["name"], made["role"], made["email"]) == ("ana", "viewer", "ana@example.org")
     assert assent("users", "set-role", "ana", "admin").out == "ana is now admin\n"
@@ -29,7 +29,7 @@ def test_create_list_change(assent: Assent) -> None:
         (("login-link", "nobody"), 5),
     ],
 )
-def test_what_cannot_be_done(assent: Assent, arguments: tuple[str, ...], code: int) -> None:
+def test_invalid_arguments_exit_with_error(assent: Assent, arguments: tuple[str, ...], code: int) -> None:
     assent("users", "create", "ana")
     result = assent("users", *arguments)
     assert (result.code, result.out) == (code, "")
@@ -56,7 +56,7 @@ def test_login_link_leads_to_where_the_server_listens(
     assert assent("users", "login-link", "ana").out.startswith(f"http://{shown}:80/login#login_")
 
 
-def test_names_are_shown_as_they_are(assent: Assent) -> None:
+def test_names_are_printed_without_markup(assent: Assent) -> None:
     """Nothing in a name is taken for markup of the terminal library, nor breaks its table."""
     for name in ("[red]ana", ":smile:"):
         assert assent("users", "create", name, "--email", "[/red]").code == 0
@@ -75,11 +75,11 @@ def test_erase_forgets_a_person_and_the_timeline_still_verifies(assent: Assent) 
 
 
 @pytest.mark.parametrize(("subject", "code"), [("ana", 2), ("user:", 2), ("user:nobody", 5), ("key:none", 0)])
-def test_erase_says_what_a_subject_is(assent: Assent, subject: str, code: int) -> None:
+def test_erase_of_an_invalid_subject_explains_the_format(assent: Assent, subject: str, code: int) -> None:
     assert assent("erase", subject).code == code
 
 
-def test_groups(assent: Assent) -> None:
+def test_groups_are_set_listed_and_cleared(assent: Assent) -> None:
     made = assent("users", "create", "ana", "--group", "ops", "--group", "finance", "--json").json
     assert made["groups"] == ["finance", "ops"]
     assert assent("users", "set-groups", "ana", "legal", "legal").out == "ana is now in legal\n"
@@ -95,7 +95,7 @@ def test_groups(assent: Assent) -> None:
     ("arguments", "code"),
     [(("ana",), 2), (("ana", "x", "--none"), 2), (("nobody", "x"), 5), (("ana", "two\nlines"), 2), (("ana", "a/b"), 2)],
 )
-def test_groups_that_are_none(assent: Assent, arguments: tuple[str, ...], code: int) -> None:
+def test_invalid_group_names_exit_with_error(assent: Assent, arguments: tuple[str, ...], code: int) -> None:
     assent("users", "create", "ana")
     assert assent("users", "set-groups", *arguments).code == code
     assert assent("audit", "list", "--kind", "user.groups_changed", "--json").json == []

@@ -2,12 +2,14 @@
 
 from typing import Any
 
-from assent.domain.access import ROLE_SCOPES, Kind, Principal, Role, Scope
-from assent.domain.items import Item
-from assent.domain.threads import Interrupts, ThreadStatus
-from assent.services.deciding import Proposal
-from assent.store import asking, items, threads
-from assent.store.transaction import Tx
+from assent.identity.model.access import ROLE_SCOPES, Kind, Principal, Role, Scope
+from assent.kernel.store.transaction import Tx
+from assent.review import thread_items
+from assent.review.decisions.decide import Proposal
+from assent.review.model.items import Item
+from assent.review.rows import items
+from assent.threads.model.threads import Interrupts, ThreadStatus
+from assent.threads.rows import threads
 
 AGENT_SCOPES = frozenset({Scope.RUNS_WRITE, Scope.ITEMS_CREATE, Scope.ITEMS_READ, Scope.COMMENTS_WRITE})
 
@@ -31,7 +33,7 @@ def wait_for(tx: Tx, /, thread_id: str, **questions: Any) -> list[Item]:
     asked: Interrupts = {"task": pending} if pending else {}
     status = ThreadStatus.INTERRUPTED if pending else ThreadStatus.IDLE
     threads.set_state(tx, thread_id, status=status, values={}, interrupts=asked, error=None, next=[])
-    asking.follow(tx, asking.Waiting(thread_id, pending, graph_id="g"))
+    thread_items.follow(tx, thread_items.Waiting(thread_id, pending, graph_id="g"))
     return items.open_of_thread(tx, thread_id)
 
 

@@ -18,20 +18,21 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START, StateGraph
 
 from assent.app import Engine, open_engine, open_services
-from assent.domain.access import DEFAULT_TENANT, operator
-from assent.domain.runs import Run
-from assent.domain.threads import Thread
-from assent.engine.graphs import StaticGraph, compiled
-from assent.engine.loader import LoadedGraphs
-from assent.ports import Store
-from assent.services.starting import RunRequest
+from assent.identity.model.access import DEFAULT_TENANT, operator
+from assent.kernel.store.ports import Store
+from assent.kernel.store.transaction import Tx
+from assent.runs.checkpoints.types import CheckpointTypes
+from assent.runs.project.graphs import StaticGraph, compiled
+from assent.runs.project.loader import LoadedGraphs
 from assent.settings import Settings
-from assent.store import runs, threads
-from assent.store.transaction import Tx
+from assent.threads.model.runs import Run
+from assent.threads.model.threads import Thread
+from assent.threads.rows import runs, threads
+from assent.threads.run_requests import RunRequest
 from tests.postgres import Cluster
 
 CALLER = operator()
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class State(TypedDict, total=False):
@@ -74,7 +75,7 @@ class Trace:
             builder.add_node(name, self._node(name))
         builder.add_edge(START, "a")
         builder.add_edge("a", "b")
-        return LoadedGraphs({"traced": StaticGraph("traced", None, {}, compiled(builder, "traced"))}, {})
+        return LoadedGraphs({"traced": StaticGraph("traced", None, CheckpointTypes(), compiled(builder, "traced"))}, {})
 
     def _node(self, name: str) -> Any:
         async def node(state: State, config: RunnableConfig) -> State:
@@ -124,9 +125,9 @@ class Site:
         return await self.store.read(DEFAULT_TENANT, runs.get, run.id)
 
     async def row(self, thread_id: str) -> Thread:
-        found = await self.store.read(DEFAULT_TENANT, threads.get, thread_id)
-        assert found is not None
-        return found
+        thread_row = await self.store.read(DEFAULT_TENANT, threads.get, thread_id)
+        assert thread_row is not None
+        return thread_row
 
     async def done(self, thread_id: str) -> list[str]:
         """What the runs that count have left in the thread's state."""

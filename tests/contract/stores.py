@@ -9,24 +9,24 @@ import shutil
 import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 from sqlalchemy import Engine, NullPool, create_engine, make_url
 
-from assent.store import migrations
-from assent.store.postgres import PostgresStore
-from assent.store.sqlite import SqliteStore
-from assent.store.transaction import Tx
+from assent.kernel.store import migrations
+from assent.kernel.store.postgres import PostgresStore
+from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.transaction import Tx
 from tests.contract.tables import create_tables
 from tests.postgres import SESSION, Cluster
 
 AnyStore: TypeAlias = SqliteStore | PostgresStore
 
 MEMORY = "sqlite://"
-PATIENCE = 10.0
+PATIENCE = 60.0
 both_databases = pytest.mark.parametrize("database", ["sqlite", "postgres"], indirect=True)
 only_sqlite = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 only_postgres = pytest.mark.parametrize("database", ["postgres"], indirect=True)
@@ -59,7 +59,7 @@ def database(request: pytest.FixtureRequest) -> Iterator[str]:
         yield f"sqlite:///{file}"
     else:
         cluster: Cluster = request.getfixturevalue("postgres")
-        with cluster.database(cluster.template("migrated", _migrate)) as url:
+        with migrated_database(cluster) as url:
             yield url
 
 
@@ -68,6 +68,11 @@ async def store(database: str) -> AsyncIterator[AnyStore]:
     async with opened(database) as store:
         await store.write(None, create_tables)
         yield store
+
+
+def migrated_database(cluster: Cluster) -> AbstractContextManager[str]:
+    """The address of an empty database on Postgres with the newest tables, dropped afterwards."""
+    return cluster.database(cluster.template("migrated", _migrate))
 
 
 def new_store(url: str) -> AnyStore:

@@ -14,8 +14,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import CreateTable
 
-from assent.store.tables import TENANT, Instant, Json
-from assent.store.transaction import Tx
+from assent.kernel.store.tables import TENANT, Instant, Json
+from assent.kernel.store.transaction import Tx
 
 metadata = MetaData()
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from sqlalchemy import Engine, delete, select
 
-from assent.domain import canonical
-from assent.domain.timeline import Event, Head, follow
-from assent.store.tables import event_heads, event_payloads, events
+from assent.kernel import canonical
+from assent.kernel.store.tables import event_heads, event_payloads, events
+from assent.kernel.timeline import Event, Head, follow
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
@@ -115,25 +115,25 @@ def cut_off_the_tail(rows: Rows, dice: Dice) -> None:
 
 
 def swap_two_events(rows: Rows, dice: Dice) -> None:
-    one, other = dice.sample(rows["events"], 2)
+    first, other = dice.sample(rows["events"], 2)
     for column in (*CHAINED, *dice.sample(["tenant_id"], dice.randint(0, 1))):
-        one[column], other[column] = other[column], one[column]
+        first[column], other[column] = other[column], first[column]
 
 
 def swap_one_column_of_two_events(rows: Rows, dice: Dice) -> None:
-    one, other = dice.sample(rows["events"], 2)
+    first, other = dice.sample(rows["events"], 2)
     column = dice.choice(CHAINED)
-    one[column], other[column] = other[column], one[column]
+    first[column], other[column] = other[column], first[column]
 
 
 def swap_two_payloads(rows: Rows, dice: Dice) -> None:
-    one, other = dice.sample(rows["event_payloads"], 2)
-    one["payload"], other["payload"] = other["payload"], one["payload"]
+    first, other = dice.sample(rows["event_payloads"], 2)
+    first["payload"], other["payload"] = other["payload"], first["payload"]
 
 
 def swap_two_heads(rows: Rows, dice: Dice) -> None:
-    one, other = dice.sample(rows["event_heads"], 2)
-    one["tenant_id"], other["tenant_id"] = other["tenant_id"], one["tenant_id"]
+    first, other = dice.sample(rows["event_heads"], 2)
+    first["tenant_id"], other["tenant_id"] = other["tenant_id"], first["tenant_id"]
 
 
 def reorder_a_stretch(rows: Rows, dice: Dice) -> None:
@@ -189,6 +189,91 @@ ACTS: list[Act] = [
     forge_an_event_at_the_end,
     replace_an_event,
 ]
+
+
+def rewrite(original: Rows, dice: Dice) -> tuple[str, Rows]:
+    """A forger who changes something and then computes every payload's hash, the whole chain and its head again."""
+    while True:
+        rows = copy.deepcopy(original)
+        tenant = dice.choice(rows["event_heads"])["tenant_id"]
+        chain = [(_event(row), _payload(rows, row)) for row in rows["events"] if row["tenant_id"] == tenant]
+        act = dice.choice(REWRITES)
+        act(chain, dice)
+        _seal_all(rows, tenant, chain)
+        if _known(rows) and rows != original:
+            return act.__name__, rows
+
+
+Chain = list[tuple[Event, str]]
+
+
+def change_what_happened(chain: Chain, dice: Dice) -> None:
+    place = dice.randrange(len(chain))
+    event, payload = chain[place]
+    name = dice.choice(["at", "kind", "actor", "subject"])
+    others = [getattr(one, name) for one, _ in chain]
+    chain[place] = (replace(event, **{name: _twisted(getattr(event, name), dice, others)}), payload)
+
+
+def change_what_it_tells(chain: Chain, dice: Dice) -> None:
+    place = dice.randrange(len(chain))
+    chain[place] = (chain[place][0], canonical.text({"forged": dice.random()}))
+
+
+def leave_events_out(chain: Chain, dice: Dice) -> None:
+    first = dice.randrange(len(chain))
+    del chain[first : first + dice.randint(1, 3)]
+
+
+def cut_off_the_end(chain: Chain, dice: Dice) -> None:
+    del chain[dice.randrange(len(chain)) :]
+
+
+def put_an_event_in(chain: Chain, dice: Dice) -> None:
+    chain.insert(dice.randrange(len(chain)), (replace(chain[0][0], actor="reviewer:forged"), "{}"))
+
+
+def change_the_order(chain: Chain, dice: Dice) -> None:
+    dice.shuffle(chain)
+
+
+REWRITES: list[Callable[[Chain, Dice], None]] = [
+    change_what_happened,
+    change_what_it_tells,
+    leave_events_out,
+    cut_off_the_end,
+    put_an_event_in,
+    change_the_order,
+]
+
+
+def _payload(rows: Rows, row: Row) -> str:
+    return next(
+        str(event_payload["payload"]) for event_payload in rows["event_payloads"] if _key(event_payload) == _key(row)
+    )
+
+
+def _seal_all(rows: Rows, tenant: str, chain: Chain) -> None:
+    for table in TABLES:
+        rows[table.name] = [row for row in rows[table.name] if row["tenant_id"] != tenant]
+    head = Head()
+    for event, payload in chain:
+        sealed = follow(
+            head,
+            tenant=tenant,
+            at=event.at,
+            kind=event.kind,
+            actor=event.actor,
+            subject=event.subject,
+            payload=payload,
+        )
+        head = Head(sealed.seq, sealed.hash)
+        rows["events"].append(_row(sealed))
+        rows["event_payloads"].append({"tenant_id": tenant, "seq": sealed.seq, "payload": payload})
+    if chain:
+        rows["event_heads"].append({"tenant_id": tenant, "seq": head.seq, "hash": head.hash})
+    for table in TABLES:  # as `load` gives them, so that a change that changes nothing is seen to be none
+        rows[table.name].sort(key=lambda row: tuple(row[column.name] for column in table.primary_key))
 
 
 def _twisted(value: Any, dice: Dice, others: list[Any]) -> Any:

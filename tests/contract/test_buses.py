@@ -1,4 +1,4 @@
-"""What every bus must do: carry live frames to whoever follows, at their pace, whole, and to nobody else.
+"""The contract of every bus: it sends live frames to each follower, complete, at the follower's pace, and to no other.
 
 The bus on Postgres is two here: what is published in one process is followed in another.
 """
@@ -13,21 +13,23 @@ from typing import Any
 
 import pytest
 
-from assent.bus.memory import MemoryBus
-from assent.bus.postgres import PostgresBus
-from assent.domain.access import DEFAULT_TENANT
-from assent.domain.frames import END, Frame, Stream, thread_topic
-from assent.domain.ids import new_id
-from assent.domain.runs import Outcome, Run, RunStatus, Strategy
-from assent.domain.threads import ThreadStatus
-from assent.engine.endings import finish
-from assent.ports import Bus, FellBehind, Subscription
-from assent.store import frames, runs, threads
-from assent.store.checkpoints import Attempt
-from assent.store.transaction import Tx
+from assent.errors import Unavailable
+from assent.identity.model.access import DEFAULT_TENANT
+from assent.kernel.ids import new_id
+from assent.kernel.store.transaction import Tx
+from assent.runs.bus.batches import CHANNEL
+from assent.runs.bus.memory import MemoryBus
+from assent.runs.bus.postgres import PostgresBus
+from assent.runs.engine.endings import finish
+from assent.threads.bus import Bus, FellBehind, Subscription
+from assent.threads.model.frames import END, Frame, Stream, Topic
+from assent.threads.model.runs import Outcome, Run, RunStatus, Strategy
+from assent.threads.model.threads import ThreadStatus
+from assent.threads.rows import frames, runs, threads
+from assent.threads.rows.checkpoints import Attempt
 from tests.contract.stores import AnyStore, both_databases, only_postgres, opened
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 QUESTION = {"id": "q", "value": "sure?"}
 
 
@@ -61,15 +63,15 @@ class Line:
             run,
             Attempt(run.id, 1),
             outcome,
-            shown=self.here.is_followed(run.id),
+            shown=self.here.is_followed(stream.topic),
             last=(stream, [last]) if self.here.shared else None,
         )
         await self.here.end(stream, last)
 
     async def shown(self, stream: Stream) -> bool:
-        found = await self.store.read(stream.tenant, threads.get, stream.thread_id)
-        assert found is not None
-        return found.shown
+        thread_row = await self.store.read(stream.tenant, threads.get, stream.thread_id)
+        assert thread_row is not None
+        return thread_row.shown
 
 
 @pytest.fixture
@@ -96,6 +98,28 @@ async def test_a_follower_gets_everything_from_before_the_run_to_its_end(line: L
     assert await _numbers(followed, 4) == [1, 2, 3, 4]
 
 
+@only_postgres
+@pytest.mark.parametrize("notice", ["", "junk", "run\nno number\ntopic"])
+async def test_notice_of_somebody_else_does_not_end_the_listener(line: Line, notice: str) -> None:
+    stream = await line.stream()
+    followed = line.there.follow(stream.topic)
+    await _listening(line)
+    await line.store.write(None, lambda tx: tx.sql("SELECT pg_notify(%s, %s)", (CHANNEL, notice)))
+    await line.publish(stream, 1)
+    await line.end(stream, 2)
+    assert await _numbers(followed, 2) == [1, 2]
+
+
+@only_postgres
+async def test_follower_of_a_closed_bus_gets_an_error(line: Line) -> None:
+    stream = await line.stream()
+    followed = line.there.follow(stream.topic)
+    await _listening(line)
+    await line.there.close()
+    with pytest.raises(Unavailable):
+        await asyncio.wait_for(followed.next(), PATIENCE)
+
+
 @both_databases
 async def test_the_end_carries_the_result_of_a_run_whose_thread_is_gone(line: Line) -> None:
     stream = await line.stream()
@@ -107,7 +131,7 @@ async def test_the_end_carries_the_result_of_a_run_whose_thread_is_gone(line: Li
 
 
 @both_databases
-async def test_who_comes_late_gets_only_what_is_still_to_come(line: Line) -> None:
+async def test_late_follower_gets_only_later_frames(line: Line) -> None:
     stream = await line.stream()
     await line.publish(stream, 1, 2)
     await line.here.flush(stream)
@@ -119,7 +143,7 @@ async def test_who_comes_late_gets_only_what_is_still_to_come(line: Line) -> Non
 
 
 @only_postgres
-async def test_who_comes_late_and_reads_later_still_misses_nothing(line: Line) -> None:
+async def test_late_follower_that_reads_slowly_misses_no_frame(line: Line) -> None:
     """News that has not arrived is not taken for news from before: here none arrives at all."""
     stream = await line.stream()
     await line.publish(stream, 1, 2)
@@ -134,8 +158,8 @@ async def test_who_comes_late_and_reads_later_still_misses_nothing(line: Line) -
 
 
 @both_databases
-async def test_a_broken_stream_goes_on_after_the_last_frame_that_arrived(line: Line) -> None:
-    """What is in the table and what is on its way there, together without a gap."""
+async def test_resumed_stream_continues_after_the_last_received_frame(line: Line) -> None:
+    """Stored frames and frames not yet stored are sent without a gap."""
     stream = await line.stream(resumable=True)
     await line.publish(stream, *range(1, 101))
     followed = line.there.follow(stream.topic, after=90)
@@ -152,7 +176,7 @@ async def test_a_broken_stream_goes_on_after_the_last_frame_that_arrived(line: L
 @both_databases
 async def test_a_thread_is_followed_over_its_runs_and_only_its_own(line: Line) -> None:
     thread = new_id()
-    followed = line.there.follow(thread_topic(DEFAULT_TENANT, thread), after=None)
+    followed = line.there.follow(Topic(DEFAULT_TENANT, thread, of_thread=True), after=None)
     await _listening(line)
     stranger = await line.stream(tenant="other", thread=thread)
     await line.publish(stranger, 7)
@@ -165,6 +189,38 @@ async def test_a_thread_is_followed_over_its_runs_and_only_its_own(line: Line) -
     assert [frame.event for frame in seen] == ["values", "metadata", "values", "metadata"]
     assert b"run_done" in seen[1].data
     assert not [frame for frame in seen if b"secret" in frame.data or frame.seq == 7]
+
+
+@both_databases
+@pytest.mark.promise("P10")
+async def test_follower_of_another_tenant_gets_no_frames_of_a_known_run(line: Line) -> None:
+    """The one of the run's own tenant is the control: it gets all of them, in the same way."""
+    stream = await line.stream(resumable=True)
+    own = line.there.follow(stream.topic)
+    others = [line.there.follow(Topic("other", stream.run_id), after=after) for after in (0, None)]
+    await _listening(line)
+    reading = [asyncio.create_task(other.next()) for other in others]
+    await line.publish(stream, 1, 2)
+    others.append(line.there.follow(Topic("other", stream.run_id)))
+    reading.append(asyncio.create_task(others[-1].next()))
+    assert not line.here.is_followed(Topic("another", stream.run_id))
+    await line.end(stream, 3, b'{"__interrupt__":[]}', asks=True)
+    assert await _numbers(own, 3) == [1, 2, 3]
+    await _listening(line)
+    done, waiting = await asyncio.wait(reading, timeout=0)
+    assert not done, [task.result() for task in done]
+    for task in waiting:
+        task.cancel()
+
+
+@only_postgres
+async def test_follower_of_another_tenant_gets_no_start_position(line: Line) -> None:
+    stream = await line.stream()
+    await line.publish(stream, 1, 2, 3)
+    await line.here.flush(stream)
+    assert isinstance(line.there, PostgresBus)
+    assert await line.there.position(stream.tenant, stream.run_id) == 3
+    assert await line.there.position("other", stream.run_id) == 0
 
 
 @both_databases
@@ -187,7 +243,7 @@ async def test_a_slow_follower_costs_no_memory_and_delays_nobody(line: Line) -> 
 
 
 @both_databases
-async def test_nobody_is_told_after_leaving(line: Line) -> None:
+async def test_closed_follower_gets_no_more_frames(line: Line) -> None:
     stream = await line.stream()
     gone, stays = line.there.follow(stream.topic), line.there.follow(stream.topic)
     gone.close()
@@ -233,7 +289,7 @@ async def test_frames_of_an_attempt_that_was_taken_over_are_refused(line: Line) 
 
 
 @only_postgres
-async def test_an_end_that_nobody_told_is_told_by_a_reminder(line: Line) -> None:
+async def test_unpublished_end_is_published_by_a_reminder(line: Line) -> None:
     """Its worker died between recording it and telling it."""
     stream = await line.stream()
     followed = line.there.follow(stream.topic)

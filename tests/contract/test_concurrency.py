@@ -4,8 +4,8 @@ import asyncio
 
 from sqlalchemy import bindparam, update
 
-from assent.store.tables import TENANT
-from assent.store.transaction import Tx
+from assent.kernel.store.tables import TENANT
+from assent.kernel.store.transaction import Tx
 from tests.contract.stores import AnyStore, both_databases, opened
 from tests.contract.tables import add, compare_and_set, counters, values
 
@@ -21,20 +21,20 @@ def increment(tx: Tx, name: str) -> None:
     tx.change(_INCREMENT, which=name)
 
 
-async def test_hundreds_of_writers_and_everything_is_there(store: AnyStore) -> None:
+async def test_hundreds_of_concurrent_writes_are_all_stored(store: AnyStore) -> None:
     names = [f"n{number:03}" for number in range(400)]
     told = await asyncio.gather(*(store.write(ACME, add, name) for name in names))
     assert told == names
     assert list(await store.read(ACME, values)) == names
 
 
-async def test_increments_are_neither_lost_nor_doubled(store: AnyStore) -> None:
+async def test_concurrent_increments_are_neither_lost_nor_doubled(store: AnyStore) -> None:
     await store.write(ACME, add, "x")
     await asyncio.gather(*(store.write(ACME, increment, "x") for _ in range(200)))
     assert await store.read(ACME, values) == {"x": 200}
 
 
-async def test_a_reader_sees_what_its_own_writer_was_told(store: AnyStore) -> None:
+async def test_read_after_a_confirmed_write_sees_it(store: AnyStore) -> None:
     async def write_then_read(name: str) -> bool:
         await store.write(ACME, add, name)
         return name in await store.read(ACME, values)
@@ -43,7 +43,7 @@ async def test_a_reader_sees_what_its_own_writer_was_told(store: AnyStore) -> No
 
 
 @both_databases
-async def test_two_processes_write_to_one_database(database: str, store: AnyStore) -> None:
+async def test_two_processes_write_to_one_database_without_loss(database: str, store: AnyStore) -> None:
     """The command line beside a running server."""
     await store.write(ACME, add, "x")
     await store.write(ACME, add, "won")

@@ -6,20 +6,23 @@ from typing import Any
 
 import pytest
 
-from assent.domain.items import Due, Item, ItemStatus
-from assent.domain.policies import from_json
-from assent.domain.questions import Resolution, Verb, Verdict
 from assent.errors import Forbidden, InvalidTransition
-from assent.services import deadlines, deciding, undoing
-from assent.services.deadlines import Deadlines
-from assent.store import decisions, deliveries, events, items, jsontext, policies
+from assent.kernel import events, jsontext
+from assent.outbox import deliveries
+from assent.review import deadlines
+from assent.review.deadlines import Deadlines
+from assent.review.decisions import decide, undo
+from assent.review.model.items import Due, Item, ItemStatus
+from assent.review.model.policies import from_json
+from assent.review.model.questions import Resolution, Verb, Verdict
+from assent.review.rows import decisions, items, policies
 from tests.contract.asks import confirmation, person, proposal, wait_for
 from tests.contract.stores import AnyStore
 
 ACME = "acme"
 ANA, BOSS = person("ana", ACME), person("boss", ACME)
 PAY = confirmation("c", "pay", {"n": 1})
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 pytestmark = [pytest.mark.promise("P7"), pytest.mark.promise("P8")]
 
@@ -32,9 +35,9 @@ async def asked(store: AnyStore, question: Any = PAY, **rule: Any) -> Item:
 
 
 async def now(store: AnyStore, item: Item) -> Item:
-    found = await store.read(ACME, items.get, item.id)
-    assert found is not None
-    return found
+    stored_item = await store.read(ACME, items.get, item.id)
+    assert stored_item is not None
+    return stored_item
 
 
 async def kinds(store: AnyStore, item: Item) -> list[str]:
@@ -43,11 +46,11 @@ async def kinds(store: AnyStore, item: Item) -> list[str]:
 
 async def told(store: AnyStore, item: Item) -> list[Any]:
     page = await store.read(ACME, deliveries.page, status=None, subject=item.subject, limit=9, cursor=None)
-    return [jsontext.load(one.body)["value"] for one in page.items]
+    return [jsontext.load(item.body)["value"] for item in page.items]
 
 
 @pytest.mark.promise("REVIEW-52")
-async def test_what_is_gated_ends_after_a_week_and_the_agent_hears_why(store: AnyStore) -> None:
+async def test_gated_item_expires_after_a_week_and_the_agent_gets_the_reason(store: AnyStore) -> None:
     item = await asked(store)
     assert item.expires_at is not None
     assert item.expires_at - item.created_at == timedelta(days=7)
@@ -56,7 +59,7 @@ async def test_what_is_gated_ends_after_a_week_and_the_agent_hears_why(store: An
     assert (await now(store, item)).status is ItemStatus.PENDING
     store.clock_offset += timedelta(days=7)
     with pytest.raises(InvalidTransition) as late:
-        await store.write(ACME, deciding.decide, ANA, item.id, proposal(item, Verb.APPROVE))
+        await store.write(ACME, decide.decide, ANA, item.id, proposal(item, Verb.APPROVE))
     assert late.value.extra["from"] == "EXPIRED"
     await look()
     ended = await now(store, item)
@@ -84,7 +87,7 @@ async def test_an_edit_that_falls_under_another_rule_has_its_deadline_from_then_
     assert (item.gated, item.expires_at) == (False, None)
     store.clock_offset += timedelta(days=30)
     edit = Verdict("0", Verb.EDIT, args={"n": 500})
-    edited = await store.write(ACME, deciding.decide, ANA, item.id, proposal(item, verdicts=(edit,)))
+    edited = await store.write(ACME, decide.decide, ANA, item.id, proposal(item, verdicts=(edit,)))
     assert (edited.gated, edited.status) == (True, ItemStatus.PENDING)
     assert edited.expires_at is not None
     left = edited.expires_at - item.created_at - timedelta(days=30)
@@ -95,32 +98,32 @@ async def test_an_edit_that_falls_under_another_rule_has_its_deadline_from_then_
     reminded = await now(store, item)
     assert (reminded.status, reminded.due_at, reminded.due) == (ItemStatus.PENDING, edited.expires_at, Due.EXPIRE)
     approval = proposal(reminded, Verb.APPROVE, grace=timedelta(minutes=1))
-    approved = await store.write(ACME, deciding.decide, BOSS, item.id, approval)
+    approved = await store.write(ACME, decide.decide, BOSS, item.id, approval)
     assert approved.status is ItemStatus.APPROVED, "with who has edited it, two have agreed"
-    undone = await store.write(ACME, undoing.undo, BOSS, item.id)
+    undone = await store.write(ACME, undo.undo, BOSS, item.id)
     assert (undone.status, undone.due_at) == (ItemStatus.PENDING, edited.expires_at)
     store.clock_offset += timedelta(hours=2)
     await Deadlines(store).look()
     assert (await now(store, item)).status is ItemStatus.EXPIRED
 
 
-async def test_where_there_is_no_word_for_no_the_thread_is_ended(store: AnyStore) -> None:
-    item = await asked(store, "Why?")
+async def test_expired_question_without_a_negative_answer_ends_the_thread(store: AnyStore) -> None:
+    item = await asked(store, {"question": "Why?"})
     store.clock_offset += timedelta(days=8)
     await Deadlines(store).look()
     assert (await now(store, item)).status is ItemStatus.EXPIRED
     assert await told(store, item) == [None]
 
 
-async def test_what_is_advisory_may_wait_for_ever(store: AnyStore) -> None:
+async def test_advisory_item_does_not_expire(store: AnyStore) -> None:
     item = await asked(store, then="advise")
     assert (item.gated, item.expires_at, item.due_at) == (False, None, None)
     store.clock_offset += timedelta(days=400)
     await Deadlines(store).look()
-    await store.write(ACME, deciding.decide, ANA, item.id, proposal(item, Verb.APPROVE))
+    await store.write(ACME, decide.decide, ANA, item.id, proposal(item, Verb.APPROVE))
 
 
-async def test_a_reminder_then_the_end(store: AnyStore) -> None:
+async def test_reminder_is_followed_by_expiry(store: AnyStore) -> None:
     item = await asked(store, deadline="2h", remind_after="1h")
     assert item.due is Due.REMIND
     store.clock_offset += timedelta(hours=1)
@@ -136,17 +139,17 @@ async def test_an_escalation_lets_others_decide_as_well(store: AnyStore) -> None
     rule = {"deadline": "1h", "after_deadline": "escalate", "escalate_to": {"people": ["boss"]}}
     item = await asked(store, by={"people": ["ana"]}, **rule)
     with pytest.raises(Forbidden):
-        await store.write(ACME, deciding.decide, BOSS, item.id, proposal(item, Verb.APPROVE))
+        await store.write(ACME, decide.decide, BOSS, item.id, proposal(item, Verb.APPROVE))
     store.clock_offset += timedelta(hours=1)
     await Deadlines(store).look()
     escalated = await now(store, item)
     assert (escalated.status, escalated.recipient, escalated.due) == (ItemStatus.PENDING, "boss", Due.EXPIRE)
     assert escalated.hash == item.hash
-    decided = await store.write(ACME, deciding.decide, BOSS, item.id, proposal(item, Verb.APPROVE))
+    decided = await store.write(ACME, decide.decide, BOSS, item.id, proposal(item, Verb.APPROVE))
     assert decided.status is ItemStatus.APPROVED
 
 
-async def test_an_escalation_that_nobody_heeds_expires(store: AnyStore) -> None:
+async def test_escalated_item_without_a_decision_expires(store: AnyStore) -> None:
     rule = {"deadline": "1h", "after_deadline": "escalate", "escalate_to": {"people": ["boss"]}}
     item = await asked(store, **rule)
     for _ in range(2):
@@ -155,8 +158,8 @@ async def test_an_escalation_that_nobody_heeds_expires(store: AnyStore) -> None:
     assert await kinds(store, item) == ["item.created", "item.escalated", "item.expired"]
 
 
-async def test_a_missed_clock_is_caught_up(store: AnyStore) -> None:
-    """Nobody looked for a year: everything that was due happens, in order, and ends."""
+async def test_overdue_steps_are_done_in_order_after_a_pause(store: AnyStore) -> None:
+    """After a year without a check everything that is due happens in order."""
     item = await asked(store, deadline="2h", remind_after="1h")
     store.clock_offset += timedelta(days=365)
     look = Deadlines(store).look
@@ -165,9 +168,9 @@ async def test_a_missed_clock_is_caught_up(store: AnyStore) -> None:
     assert await kinds(store, item) == ["item.created", "item.reminded", "item.expired"]
 
 
-async def test_what_was_decided_does_not_expire(store: AnyStore) -> None:
+async def test_decided_item_does_not_expire(store: AnyStore) -> None:
     item = await asked(store)
-    await store.write(ACME, deciding.decide, ANA, item.id, proposal(item, Verb.APPROVE))
+    await store.write(ACME, decide.decide, ANA, item.id, proposal(item, Verb.APPROVE))
     store.clock_offset += timedelta(days=30)
     await Deadlines(store).look()
     assert (await now(store, item)).status is ItemStatus.APPROVED
@@ -175,18 +178,18 @@ async def test_what_was_decided_does_not_expire(store: AnyStore) -> None:
     assert await kinds(store, item) == ["item.created", "item.approved"]
 
 
-async def test_a_decision_taken_back_after_the_end_expires_all_the_same(store: AnyStore) -> None:
+async def test_decision_undone_after_the_deadline_expires(store: AnyStore) -> None:
     item = await asked(store, deadline="1h")
     store.clock_offset += timedelta(minutes=59)
     said = proposal(item, Verb.APPROVE, grace=timedelta(minutes=5))
-    await store.write(ACME, deciding.decide, ANA, item.id, said)
+    await store.write(ACME, decide.decide, ANA, item.id, said)
     store.clock_offset += timedelta(minutes=2)
-    await store.write(ACME, undoing.undo, ANA, item.id)
+    await store.write(ACME, undo.undo, ANA, item.id)
     await Deadlines(store).look()
     assert (await now(store, item)).status is ItemStatus.EXPIRED
 
 
-async def test_many_that_are_due_are_done_by_several_who_look(store: AnyStore) -> None:
+async def test_due_items_are_shared_by_several_processes(store: AnyStore) -> None:
     await asked(store)
     for number in range(30):
         await store.write(ACME, wait_for, f"t{number}", i=PAY)
@@ -197,7 +200,7 @@ async def test_many_that_are_due_are_done_by_several_who_look(store: AnyStore) -
     assert head.seq == 62, "each created once and expired once"
 
 
-async def test_the_clock_is_watched_by_itself(store: AnyStore) -> None:
+async def test_deadlines_are_handled_by_the_background_task(store: AnyStore) -> None:
     watch = Deadlines(store)
     await watch.open()
     try:
@@ -208,3 +211,31 @@ async def test_the_clock_is_watched_by_itself(store: AnyStore) -> None:
         assert (await now(store, item)).status is ItemStatus.EXPIRED
     finally:
         await watch.close()
+
+
+async def test_failing_item_does_not_delay_others(store: AnyStore) -> None:
+    """Also not in the next rounds: it is put off."""
+    policy = from_json({"default": {"name": "default", "then": "ask"}})
+    await store.write(ACME, policies.put, policy, source="test", actor="system")
+    [broken] = await store.write(ACME, wait_for, "t1", i=PAY)
+    [sound] = await store.write(ACME, wait_for, "t2", i=PAY)
+    await store.write(ACME, lambda tx: items.change(tx, broken, due=Due.ESCALATE, policy={"escalate_to": 5}))
+    store.clock_offset += timedelta(days=7)
+    pause = await Deadlines(store).look()
+    assert (await now(store, sound)).status is ItemStatus.EXPIRED
+    later = await now(store, broken)
+    assert later.due_at is not None
+    assert later.due_at > await store.read(None, lambda tx: tx.now())
+    assert pause > timedelta(0)
+
+
+async def test_control_without_isolation_the_first_failure_ends_the_round(
+    store: AnyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def one_after_the_other(name: str, entries: Any, act: Any, **_: Any) -> None:
+        for entry in entries:
+            await act(entry)
+
+    monkeypatch.setattr(deadlines, "each", one_after_the_other)
+    with pytest.raises(KeyError):
+        await test_failing_item_does_not_delay_others(store)

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from assent.domain.deliveries import DELAYS, JITTER, WEBHOOK, Delivery, DeliveryStatus, Failure
-from assent.domain.runs import Outcome, RunStatus, Strategy
-from assent.domain.threads import ThreadStatus
 from assent.errors import Conflict
-from assent.store import deliveries, runs, threads, webhooks
-from assent.store.transaction import Tx
+from assent.kernel.store.transaction import Tx
+from assent.outbox import deliveries
+from assent.outbox.model import DELAYS, JITTER, WEBHOOK, Delivery, DeliveryStatus, Failure
+from assent.runs import webhooks
+from assent.threads.model.runs import Outcome, RunStatus, Strategy
+from assent.threads.model.threads import ThreadStatus
+from assent.threads.rows import runs, threads
 from tests.contract.stores import AnyStore, both_databases, opened, outside
 
 LEASE = timedelta(seconds=30)
@@ -34,12 +36,12 @@ async def settle(store: AnyStore, claimed: Delivery, failure: Failure | None = N
 
 
 async def row(store: AnyStore, delivery_id: str, *, tenant: str = "acme") -> Delivery:
-    found = await store.read(tenant, deliveries.get, delivery_id)
-    assert found is not None
-    return found
+    delivery_row = await store.read(tenant, deliveries.get, delivery_id)
+    assert delivery_row is not None
+    return delivery_row
 
 
-async def test_what_is_added_is_claimed_once(store: AnyStore) -> None:
+async def test_added_delivery_is_claimed_once(store: AnyStore) -> None:
     delivery_id = await add(store)
     (claimed,) = await claim(store)
     assert (claimed.id, claimed.tenant, claimed.attempts) == (delivery_id, "acme", 1)
@@ -48,15 +50,15 @@ async def test_what_is_added_is_claimed_once(store: AnyStore) -> None:
     assert await claim(store) == []
 
 
-async def test_of_many_senders_at_once_each_delivery_has_one(store: AnyStore) -> None:
+async def test_concurrent_senders_claim_each_delivery_once(store: AnyStore) -> None:
     ids = {await add(store) for _ in range(20)}
     claims = await asyncio.gather(*(claim(store, limit=5) for _ in range(8)))
-    found = [one.id for claimed in claims for one in claimed]
-    assert len(found) == len(set(found))
-    assert {one.id for one in await claim(store, limit=20)} | set(found) == ids
+    claimed_ids = [delivery.id for claimed in claims for delivery in claimed]
+    assert len(claimed_ids) == len(set(claimed_ids))
+    assert {delivery.id for delivery in await claim(store, limit=20)} | set(claimed_ids) == ids
 
 
-async def test_it_is_not_there_when_the_transaction_fails(store: AnyStore) -> None:
+async def test_delivery_of_a_failed_transaction_is_not_stored(store: AnyStore) -> None:
     rung: list[str] = []
     store.bells[deliveries.BELL] = lambda: rung.append("now")
 
@@ -72,18 +74,23 @@ async def test_it_is_not_there_when_the_transaction_fails(store: AnyStore) -> No
     assert rung == ["now"], "control: the bell rings by the time the caller knows"
 
 
-async def test_what_arrived_is_settled_and_its_body_is_not_kept(store: AnyStore) -> None:
+async def test_delivered_row_is_settled_without_its_body(store: AnyStore) -> None:
     delivery_id = await add(store)
     (claimed,) = await claim(store)
     assert await settle(store, claimed)
-    found = await row(store, delivery_id)
-    assert (found.status, found.due_at, found.failure, found.body) == (DeliveryStatus.DELIVERED, None, None, "")
-    assert found.delivered_at is not None
+    delivery_row = await row(store, delivery_id)
+    assert (delivery_row.status, delivery_row.due_at, delivery_row.failure, delivery_row.body) == (
+        DeliveryStatus.DELIVERED,
+        None,
+        None,
+        "",
+    )
+    assert delivery_row.delivered_at is not None
     store.clock_offset = timedelta(days=400)
     assert await claim(store) == []
 
 
-async def test_what_failed_comes_back_by_the_schedule_until_it_has_failed_for_good(store: AnyStore) -> None:
+async def test_failed_delivery_is_retried_until_the_schedule_ends(store: AnyStore) -> None:
     delivery_id = await add(store)
     for attempt, delay in enumerate(DELAYS, start=1):
         (claimed,) = await claim(store)
@@ -93,20 +100,25 @@ async def test_what_failed_comes_back_by_the_schedule_until_it_has_failed_for_go
         store.clock_offset += delay * (1 + JITTER)
     (last,) = await claim(store)
     await settle(store, last, OOPS)
-    found = await row(store, delivery_id)
-    assert (found.status, found.due_at, found.failure, found.body) == (DeliveryStatus.FAILED, None, OOPS.reason, "{}")
+    delivery_row = await row(store, delivery_id)
+    assert (delivery_row.status, delivery_row.due_at, delivery_row.failure, delivery_row.body) == (
+        DeliveryStatus.FAILED,
+        None,
+        OOPS.reason,
+        "{}",
+    )
     store.clock_offset += timedelta(days=400)
     assert await claim(store) == []
 
 
-async def test_what_cannot_help_fails_at_once(store: AnyStore) -> None:
+async def test_permanent_failure_is_not_retried(store: AnyStore) -> None:
     delivery_id = await add(store)
     (claimed,) = await claim(store)
     await settle(store, claimed, Failure("gone", final=True))
     assert (await row(store, delivery_id)).status is DeliveryStatus.FAILED
 
 
-async def test_a_claim_ends_with_its_lease_and_its_owner_has_nothing_to_say_then(store: AnyStore) -> None:
+async def test_owner_of_an_expired_lease_cannot_settle_the_delivery(store: AnyStore) -> None:
     delivery_id = await add(store)
     (first,) = await claim(store)
     store.clock_offset = LEASE - timedelta(seconds=5)
@@ -122,7 +134,7 @@ async def test_a_claim_ends_with_its_lease_and_its_owner_has_nothing_to_say_then
     assert (await row(store, delivery_id)).status is DeliveryStatus.DELIVERED
 
 
-async def test_a_claim_that_was_made_before_a_retry_by_hand_does_not_settle_the_one_after_it(store: AnyStore) -> None:
+async def test_claim_from_before_a_manual_retry_cannot_settle_the_retry(store: AnyStore) -> None:
     delivery_id = await add(store)
     (stalled,) = await claim(store)
     store.clock_offset = LEASE
@@ -135,26 +147,28 @@ async def test_a_claim_that_was_made_before_a_retry_by_hand_does_not_settle_the_
     assert await settle(store, again)
 
 
-async def test_handed_back_is_due_at_once(store: AnyStore) -> None:
+async def test_delivery_that_is_handed_back_is_due_at_once(store: AnyStore) -> None:
     await add(store)
     (claimed,) = await claim(store)
     await store.write("acme", deliveries.hand_back, claimed)
-    assert [one.attempts for one in await claim(store)] == [2]
+    assert [delivery.attempts for delivery in await claim(store)] == [2]
 
 
 @both_databases
-async def test_the_only_process_takes_up_what_its_predecessor_left(database: str, store: AnyStore) -> None:
+async def test_single_process_takes_over_claims_of_its_predecessor(database: str, store: AnyStore) -> None:
     sent, waiting = await add(store), await add(store, "https://two.example")
-    (one,) = [one for one in await claim(store) if one.id == waiting]
+    (one,) = [delivery for delivery in await claim(store) if delivery.id == waiting]
     await settle(store, one, OOPS)
     await store.close()
     async with opened(database) as after:
         assert await claim(after) == []
         assert await after.write(None, deliveries.release_all) == 1
-        assert [one.id for one in await claim(after)] == [sent], "and nothing else: the other's pause is not over"
+        assert [delivery.id for delivery in await claim(after)] == [sent], (
+            "and nothing else: the other's pause is not over"
+        )
 
 
-async def test_a_wait_is_kept(store: AnyStore) -> None:
+async def test_delayed_delivery_is_claimed_after_its_delay(store: AnyStore) -> None:
     await add(store, wait=timedelta(minutes=5))
     claimed, wait = await store.write(None, deliveries.claim, leases={WEBHOOK: LEASE}, busy=(), limit=9)
     assert claimed == []
@@ -164,27 +178,29 @@ async def test_a_wait_is_kept(store: AnyStore) -> None:
     assert len(await claim(store)) == 1
 
 
-async def test_nothing_to_wait_for(store: AnyStore) -> None:
+async def test_empty_outbox_has_no_next_due_time(store: AnyStore) -> None:
     claimed, wait = await store.write(None, deliveries.claim, leases={WEBHOOK: LEASE}, busy=(), limit=9)
     assert (claimed, wait) == ([], None)
 
 
-async def test_targets_that_have_their_share_are_passed_over(store: AnyStore) -> None:
+async def test_targets_at_their_limit_are_skipped(store: AnyStore) -> None:
     for target in ("https://slow.example", "https://slow.example", "https://one.example"):
         await add(store, target)
-    assert [one.target for one in await claim(store, busy=("https://slow.example",))] == ["https://one.example"]
+    assert [delivery.target for delivery in await claim(store, busy=("https://slow.example",))] == [
+        "https://one.example"
+    ]
     _, wait = await store.write(None, deliveries.claim, leases={WEBHOOK: LEASE}, busy=["https://slow.example"], limit=9)
     assert wait is not None
     assert wait > timedelta(), "what is passed over does not keep the sender awake"
 
 
-async def test_only_kinds_that_can_be_carried_are_claimed(store: AnyStore) -> None:
+async def test_only_kinds_with_a_carrier_are_claimed(store: AnyStore) -> None:
     await store.write("acme", deliveries.add, "pigeon", subject="x", target="roof", body="{}")
     assert await claim(store) == []
 
 
 @pytest.mark.promise("P10")
-async def test_tenants_see_their_own(store: AnyStore) -> None:
+async def test_tenant_sees_only_its_own_deliveries(store: AnyStore) -> None:
     delivery_id = await add(store)
     assert await store.read("other", deliveries.get, delivery_id) is None
     (claimed,) = await claim(store)
@@ -202,7 +218,7 @@ async def test_a_list_is_narrowed_and_paged(store: AnyStore) -> None:
     seen, cursor = [], None
     while True:
         page = await store.read("acme", deliveries.page, status=None, subject=None, limit=2, cursor=cursor)
-        seen += [one.id for one in page.items]
+        seen += [item.id for item in page.items]
         cursor = page.next
         if cursor is None:
             break
@@ -210,14 +226,14 @@ async def test_a_list_is_narrowed_and_paged(store: AnyStore) -> None:
     arrived = await store.read(
         "acme", deliveries.page, status=DeliveryStatus.DELIVERED, subject="run:1", limit=9, cursor=None
     )
-    assert [one.id for one in arrived.items] == [first.id]
+    assert [item.id for item in arrived.items] == [first.id]
     none = await store.read("acme", deliveries.page, status=None, subject="run:2", limit=9, cursor=None)
     assert none.items == []
 
 
-async def test_what_is_settled_goes_after_a_while_and_nothing_else(store: AnyStore) -> None:
+async def test_only_settled_deliveries_are_pruned_after_retention(store: AnyStore) -> None:
     arrived, failed, waiting = [await add(store) for _ in range(3)]
-    claimed = {one.id: one for one in await claim(store)}
+    claimed = {delivery.id: delivery for delivery in await claim(store)}
     await settle(store, claimed[arrived])
     await settle(store, claimed[failed], Failure("gone", final=True))
     await settle(store, claimed[waiting], OOPS)
@@ -226,17 +242,17 @@ async def test_what_is_settled_goes_after_a_while_and_nothing_else(store: AnySto
     assert await store.write(None, deliveries.prune, attempted) == 0
     assert await store.write(None, deliveries.prune, attempted + timedelta(seconds=1)) == 2
     page = await store.read("acme", deliveries.page, status=None, subject=None, limit=9, cursor=None)
-    assert [one.id for one in page.items] == [waiting]
+    assert [item.id for item in page.items] == [waiting]
 
 
 class TestAnnouncing:
     """A run's end, as the engine records it."""
 
-    async def test_a_run_without_a_webhook_leaves_nothing(self, store: AnyStore) -> None:
+    async def test_run_without_a_webhook_adds_no_delivery(self, store: AnyStore) -> None:
         await store.write("acme", finished, None, Outcome(RunStatus.SUCCESS))
         assert await claim(store) == []
 
-    async def test_the_body_is_the_row_as_it_ended(self, store: AnyStore) -> None:
+    async def test_webhook_body_is_the_final_row_of_the_run(self, store: AnyStore) -> None:
         big = 12345678901234567890123
         outcome = Outcome(RunStatus.SUCCESS, values={"n": big, "text": "\u0000 é"}, interrupts={"t": [QUESTION]})
         await store.write("acme", finished, "https://one.example/hook", outcome)
@@ -248,7 +264,7 @@ class TestAnnouncing:
         assert (body["waiting"], body["interrupts"]) == (True, [QUESTION])
         assert body["run_started_at"] <= body["run_ended_at"] == body["updated_at"]
 
-    async def test_after_a_rollback_it_tells_what_the_thread_waits_on(self, store: AnyStore) -> None:
+    async def test_webhook_after_a_rollback_has_the_pending_interrupts(self, store: AnyStore) -> None:
         outcome = Outcome(RunStatus.INTERRUPTED, rolled_back=True)
         await store.write("acme", finished, "https://one.example/hook", outcome, waits=True)
         (claimed,) = await claim(store)
@@ -257,7 +273,7 @@ class TestAnnouncing:
 
 
 @both_databases
-async def test_bytes_of_what_arrived_are_gone_from_the_row(database: str, store: AnyStore) -> None:
+async def test_body_of_a_delivered_row_is_erased(database: str, store: AnyStore) -> None:
     body = json.dumps({"secret": "s3cr3t"})
     await store.write("acme", deliveries.add, WEBHOOK, subject="run:1", target="https://one.example", body=body)
     (claimed,) = await claim(store)

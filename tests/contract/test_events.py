@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, text
 
-from assent.domain.access import operator
-from assent.domain.timeline import Head
+from assent.audit import service
+from assent.audit.service import Audit, Verdict, verify_export
 from assent.errors import Conflict, Invalid
-from assent.services import audit
-from assent.services.audit import Audit, Verdict, verify_export
-from assent.store import events
-from assent.store.tables import TENANT, event_payloads
-from assent.store.transaction import Tx
+from assent.identity.model.access import operator
+from assent.kernel import events
+from assent.kernel.store.tables import TENANT, event_payloads
+from assent.kernel.store.transaction import Tx
+from assent.kernel.timeline import Head
 from tests.contract.stores import AnyStore, all_at_once, both_databases, outside
 from tests.contract.tables import add, values
 
@@ -36,7 +36,7 @@ async def tell_all(store: AnyStore, subjects: Iterable[str]) -> None:
 
 async def reasons(store: AnyStore, anchor: Head | None = None) -> list[tuple[int, str]]:
     verdict = await Audit(store).verify(AUDITOR, anchor=anchor)
-    return [(found.seq, found.reason) for found in verdict.breaks]
+    return [(chain_break.seq, chain_break.reason) for chain_break in verdict.breaks]
 
 
 async def export(store: AnyStore) -> list[str]:
@@ -58,7 +58,7 @@ async def test_each_tenant_has_a_chain_of_its_own(store: AnyStore) -> None:
     assert await Audit(store).tenants() == tenants
 
 
-async def test_what_is_told_and_the_telling_commit_together(store: AnyStore) -> None:
+async def test_change_and_its_event_commit_together(store: AnyStore) -> None:
     def act(tx: Tx, name: str, *, fail: bool = False) -> None:
         add(tx, name)
         tell(tx, name)
@@ -82,18 +82,18 @@ async def test_what_is_told_and_the_telling_commit_together(store: AnyStore) -> 
 async def test_a_chain_longer_than_a_chunk_is_walked_to_its_end(
     store: AnyStore, monkeypatch: pytest.MonkeyPatch, length: int
 ) -> None:
-    monkeypatch.setattr(audit, "_CHUNK", 7)
+    monkeypatch.setattr(service, "_CHUNK", 7)
     await store.write(ACME, lambda tx: [tell(tx, f"s{number}") for number in range(length)])
     verdict = await Audit(store).verify(AUDITOR)
     assert (verdict.breaks, verdict.head.seq) == ([], length)
     assert len(await export(store)) == length + 1
 
 
-async def test_an_erased_payload_leaves_the_chain_whole(store: AnyStore) -> None:
+async def test_chain_with_an_erased_payload_verifies(store: AnyStore) -> None:
     await tell_all(store, ["keep", "forget", "keep", "forget"])
     assert await Audit(store).erase(AUDITOR, "forget") == 2
-    found = {event.seq: payload for event, payload in (await Audit(store).search(AUDITOR)).items}
-    assert [seq for seq, payload in found.items() if payload is None] == [4, 2]
+    payloads = {event.seq: payload for event, payload in (await Audit(store).search(AUDITOR)).items}
+    assert [seq for seq, payload in payloads.items() if payload is None] == [4, 2]
     assert await reasons(store) == []
     assert await Audit(store).erase(AUDITOR, "forget") == 0
 
@@ -102,10 +102,10 @@ async def test_a_payload_that_is_gone_without_an_erasure_is_found(store: AnyStor
     await tell_all(store, ["a", "b", "c"])
     gone = delete(event_payloads).where(event_payloads.c.tenant_id == TENANT, event_payloads.c.seq == 2)
     await store.write(ACME, lambda tx: tx.change(gone))
-    assert await reasons(store) == [(2, "its payload is gone and no erasure tells of it")]
+    assert await reasons(store) == [(2, "its payload is missing and no erasure event covers it")]
 
 
-async def test_old_payloads_expire_and_the_chain_stays_whole(store: AnyStore) -> None:
+async def test_chain_with_expired_payloads_verifies(store: AnyStore) -> None:
     await tell_all(store, ["old", "old"])
     store.clock_offset = timedelta(days=40)
     await tell_all(store, ["new"])
@@ -126,7 +126,7 @@ async def test_a_cut_off_tail_is_found_by_the_stored_head(database: str, store: 
 
 
 @both_databases
-async def test_and_by_an_exported_one_where_the_stored_head_was_rewritten_too(database: str, store: AnyStore) -> None:
+async def test_cut_off_tail_with_a_rewritten_head_is_found_by_an_exported_head(database: str, store: AnyStore) -> None:
     await tell_all(store, "abcde")
     exported = (await Audit(store).verify(AUDITOR)).head
     with outside(database).connect() as connection:
@@ -134,17 +134,17 @@ async def test_and_by_an_exported_one_where_the_stored_head_was_rewritten_too(da
             connection.execute(text(CUT.format(table)))
         connection.execute(text("UPDATE event_heads SET seq = 3, hash = (SELECT hash FROM events WHERE seq = 3)"))
     assert await reasons(store) == []  # the control: nothing inside the database shows it
-    assert await reasons(store, anchor=exported) == [(5, "events up to the exported head are gone")]
+    assert await reasons(store, anchor=exported) == [(5, "events up to the exported head are missing")]
 
 
 @both_databases
-async def test_a_chain_that_is_gone_altogether_is_found_by_an_exported_head(database: str, store: AnyStore) -> None:
+async def test_deleted_chain_is_found_by_an_exported_head(database: str, store: AnyStore) -> None:
     await tell_all(store, "abc")
     exported = (await Audit(store).verify(AUDITOR)).head
     with outside(database).connect() as connection:
         for table in ("events", "event_payloads", "event_heads"):
             connection.execute(text(f"DELETE FROM {table}"))
-    assert await reasons(store, anchor=exported) == [(3, "events up to the exported head are gone")]
+    assert await reasons(store, anchor=exported) == [(3, "events up to the exported head are missing")]
 
 
 @both_databases
@@ -153,7 +153,7 @@ async def test_a_lost_head_does_not_hide_its_tenant(database: str, store: AnySto
     with outside(database).connect() as connection:
         connection.execute(text("DELETE FROM event_heads"))
     assert await Audit(store).tenants() == [ACME]
-    assert await reasons(store) == [(3, "the stored head is gone")]
+    assert await reasons(store) == [(3, "the stored head is missing")]
 
 
 async def test_an_export_can_be_checked_without_the_database(store: AnyStore) -> None:
@@ -166,7 +166,7 @@ async def test_an_export_can_be_checked_without_the_database(store: AnyStore) ->
     assert verdict.head == (await Audit(store).verify(AUDITOR)).head
 
 
-async def test_an_empty_timeline_is_whole(store: AnyStore) -> None:
+async def test_empty_timeline_verifies(store: AnyStore) -> None:
     assert await reasons(store) == []
     assert verify_export(await export(store)) == Verdict(ACME, Head(), [])
     with pytest.raises(Invalid, match="no head"):

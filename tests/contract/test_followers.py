@@ -1,4 +1,4 @@
-"""Who follows a run or a thread, here or from another process: told of everything, and let go when there is no more."""
+"""Followers of runs and threads, in one process or several: they get every frame and are released at the end."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from assent.domain.frames import Frame, position_of
-from assent.domain.runs import Cancel, Strategy
-from assent.engine.histories import Update
-from assent.ports import Subscription
+from assent.runs.engine.histories import Update
+from assent.threads.bus import Subscription
+from assent.threads.model.frames import Frame, position_of
+from assent.threads.model.runs import Cancel, Strategy
 from tests.contract.queues import CALLER, Site, queue, queue_settings, site
 
 __all__ = ["queue", "queue_settings", "site"]
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 async def ended(follower: Subscription) -> bytes:
@@ -28,11 +28,11 @@ async def told(follower: Subscription, count: int) -> list[Frame]:
 
 
 @pytest.mark.parametrize("how", ["interrupt", "rollback", "delete", "many", "interrupted", "rolled back", "removed"])
-async def test_nobody_waits_for_a_run_that_never_begins(site: Site, how: str) -> None:
+async def test_follower_of_a_run_that_never_begins_is_released(site: Site, how: str) -> None:
     thread = await site.thread()
     await site.start(thread, "held", hold=True)
     run = await site.start(thread, "behind", multitask_strategy=Strategy.ENQUEUE)
-    follower, runs = site.engines[-1].runs.follow(run.id), site.engine.runs
+    follower, runs = site.engines[-1].runs.follow(CALLER, run.id), site.engine.runs
     match how:
         case "interrupt" | "rollback":
             await runs.cancel(CALLER, thread, run.id, Cancel(how))
@@ -51,16 +51,16 @@ async def test_nobody_waits_for_a_run_that_never_begins(site: Site, how: str) ->
     await site.until_idle()
 
 
-async def test_nobody_waits_for_a_run_whose_thread_is_gone(site: Site) -> None:
+async def test_follower_of_a_run_of_a_deleted_thread_is_released(site: Site) -> None:
     thread = await site.thread()
     run = await site.start(thread, "held", hold=True)
-    follower = site.engines[-1].runs.follow(run.id)
+    follower = site.engines[-1].runs.follow(CALLER, run.id)
     assert (await told(follower, 1))[0].event == "metadata"
     await site.engine.threads.delete(CALLER, thread)
     await ended(follower)
 
 
-async def test_who_follows_a_thread_is_told_of_its_runs_and_edits(site: Site) -> None:
+async def test_follower_of_a_thread_gets_its_runs_and_edits(site: Site) -> None:
     thread = await site.thread()
     follower = await site.engines[-1].runs.follow_thread(CALLER, thread)
     run = await site.start(thread, "one", stream_mode=("updates",))
@@ -75,7 +75,7 @@ async def test_who_follows_a_thread_is_told_of_its_runs_and_edits(site: Site) ->
     follower.close()
 
 
-async def test_who_comes_back_to_a_thread_is_told_what_was_missed(site: Site) -> None:
+async def test_returning_follower_of_a_thread_gets_missed_frames(site: Site) -> None:
     thread = await site.thread()
     asked: Any = {"stream_mode": ("updates",), "stream_resumable": True, "multitask_strategy": Strategy.ENQUEUE}
     follower = await site.engines[-1].runs.follow_thread(CALLER, thread)
@@ -93,9 +93,11 @@ async def test_who_comes_back_to_a_thread_is_told_what_was_missed(site: Site) ->
     follower.close()
 
 
-async def test_what_is_on_its_way_to_the_table_is_not_missed(site: Site) -> None:
+async def test_frames_not_yet_stored_are_among_the_missed_frames(site: Site) -> None:
     thread = await site.thread()
-    follower = site.engine.runs.follow((run := await site.start(thread, "held", hold=True, stream_resumable=True)).id)
+    follower = site.engine.runs.follow(
+        CALLER, (run := await site.start(thread, "held", hold=True, stream_resumable=True)).id
+    )
     seen = await told(follower, 2)
     missed = await site.engine.runs.missed_frames(CALLER, thread, (0, 0))
     assert missed == seen

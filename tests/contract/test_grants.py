@@ -6,15 +6,20 @@ from typing import Any
 
 import pytest
 
-from assent.domain.grants import Call, Grant, GrantStatus, Passage, Passing
-from assent.domain.items import Execution, Item
-from assent.domain.questions import Verb, Verdict
 from assent.errors import Conflict, Forbidden
-from assent.services import deciding, doubts, undoing
-from assent.store import asking, deliveries, events, grants, items, jsontext, threads
-from assent.store.asking import IN_DOUBT
-from assent.store.checkpoints import Attempt, Fenced
-from assent.store.transaction import Tx
+from assent.gate.questions import doubt
+from assent.kernel import events, jsontext
+from assent.kernel.canonical import Json
+from assent.kernel.store.transaction import Tx
+from assent.outbox import deliveries
+from assent.review import thread_items
+from assent.review.decisions import decide, doubts, undo
+from assent.review.model.grants import Call, Grant, GrantStatus, Passage, Passing
+from assent.review.model.items import Execution, Item
+from assent.review.model.questions import Verb, Verdict
+from assent.review.rows import gate, grants, items
+from assent.threads.rows import threads
+from assent.threads.rows.checkpoints import Attempt, Fenced
 from tests.contract.asks import agent, confirmation, person, proposal, wait_for
 from tests.contract.stores import AnyStore, all_at_once
 
@@ -28,7 +33,7 @@ pytestmark = pytest.mark.promise("P1")
 async def approved(store: AnyStore, *verdicts: Verdict, **more: Any) -> Item:
     [item] = await store.write(ACME, wait_for, "t", i=confirmation("c", "pay", {"n": 1}))
     said = proposal(item, None if verdicts else Verb.APPROVE, verdicts=verdicts, **more)
-    decided: Item = await store.write(ACME, deciding.decide, ANA, item.id, said)
+    decided: Item = await store.write(ACME, decide.decide, ANA, item.id, said)
     return decided
 
 
@@ -45,7 +50,7 @@ async def kinds(store: AnyStore, item: Item) -> list[str]:
     return [event.kind for event, _ in await store.read(ACME, events.of_subject, item.subject)]
 
 
-async def test_nobody_approved_nothing_runs(store: AnyStore) -> None:
+async def test_call_without_an_approval_does_not_run(store: AnyStore) -> None:
     passed = await consume(store)
     assert (passed.passing, passed.reason) == (Passing.ASK, "nobody has approved this call")
     await store.write(ACME, wait_for, "t", i=confirmation("c", "pay", {"n": 1}))
@@ -64,7 +69,7 @@ async def test_nobody_approved_nothing_runs(store: AnyStore) -> None:
     ],
     ids=str,
 )
-async def test_only_exactly_that_call(store: AnyStore, changed: dict[str, Any]) -> None:
+async def test_grant_covers_only_the_approved_call(store: AnyStore, changed: dict[str, Any]) -> None:
     item = await approved(store)
     assert (await consume(store, **changed)).passing is Passing.ASK
     assert (await consume(store, "other")).passing is Passing.ASK
@@ -78,24 +83,24 @@ async def test_a_rejection_grants_nothing(store: AnyStore) -> None:
 
 
 @pytest.mark.promise("P5")
-async def test_an_edit_grants_what_it_says_and_not_what_was_asked(store: AnyStore) -> None:
+async def test_edit_grants_the_edited_arguments_only(store: AnyStore) -> None:
     await approved(store, Verdict("0", Verb.EDIT, args={"n": 7}))
     assert (await consume(store)).passing is Passing.ASK
     assert (await consume(store, args={"n": 7})).passing is Passing.GO
 
 
 @pytest.mark.promise("P2")
-async def test_of_all_who_start_it_at_once_one_may(store: AnyStore) -> None:
+async def test_concurrent_starts_of_one_grant_have_one_winner(store: AnyStore) -> None:
     item = await approved(store)
     tries = [partial(grants.consume, call=Call("t", "c", "pay", {"n": 1}, f"task{n}"), attempt=None) for n in range(10)]
     outcomes = await all_at_once(store, ACME, *tries)
-    assert [one.passing for one in outcomes].count(Passing.GO) == 1, outcomes
-    assert {one.passing for one in outcomes} == {Passing.GO, Passing.ASK}
+    assert [outcome.passing for outcome in outcomes].count(Passing.GO) == 1, outcomes
+    assert {outcome.passing for outcome in outcomes} == {Passing.GO, Passing.ASK}
     assert (await kinds(store, item)).count("grant.started") == 1
 
 
 @pytest.mark.promise("P2")
-async def test_what_was_done_is_repeated_from_its_record(store: AnyStore) -> None:
+async def test_finished_call_is_repeated_from_its_record(store: AnyStore) -> None:
     item = await approved(store)
     grant = (await consume(store)).grant
     assert grant is not None
@@ -106,12 +111,12 @@ async def test_what_was_done_is_repeated_from_its_record(store: AnyStore) -> Non
     assert again.grant.result == {"paid": 1}
     assert (await consume(store, task="elsewhere")).passing is Passing.ASK, "another task is another call"
     await store.write(ACME, grants.finish, grant.id, {"paid": 2}, None)
-    assert [one.result for one in await kept(store, item)] == [{"paid": 1}], "only once"
+    assert [memory_item.result for memory_item in await kept(store, item)] == [{"paid": 1}], "only once"
     assert (await kinds(store, item))[-2:] == ["grant.started", "grant.done"]
 
 
 @pytest.mark.promise("P2")
-async def test_what_was_cut_off_is_in_doubt_until_a_person_says(store: AnyStore) -> None:
+async def test_interrupted_call_is_in_doubt_until_a_person_settles_it(store: AnyStore) -> None:
     for outcome, status, execution in (
         ("done", GrantStatus.DONE, Execution.DONE),
         ("abandon", GrantStatus.DONE, Execution.ABANDONED),
@@ -120,20 +125,21 @@ async def test_what_was_cut_off_is_in_doubt_until_a_person_says(store: AnyStore)
         await _settle(store, outcome, status, execution)
 
 
-async def doubtful(store: AnyStore, item: Item) -> dict[str, str]:
-    """What the gate asks about the item's call."""
+async def doubtful(store: AnyStore, item: Item, asked_in: str = "d") -> Json:
+    """What the gate asks about the item's call, once it has said in which interrupt it will."""
     [grant] = await store.read(ACME, grants.in_doubt, item.id)
-    return {"kind": IN_DOUBT, "item_id": item.id, "grant_id": grant.id}
+    await store.write(ACME, gate.announce_doubt, grant.id, asked_in, None)
+    return doubt(grant, CALL)[0]
 
 
 async def answers_to(store: AnyStore, item: Item, interrupt_id: str) -> list[Any]:
     page = await store.read(ACME, deliveries.page, status=None, subject=item.subject, limit=9, cursor=None)
-    told = [jsontext.load(one.body) for one in page.items]
+    told = [jsontext.load(item.body) for item in page.items]
     return [one["value"] for one in told if one["interrupt_id"] == interrupt_id]
 
 
 @pytest.mark.promise("P2")
-async def test_what_was_settled_is_not_in_doubt_again_because_a_run_that_had_asked_ends_later(store: AnyStore) -> None:
+async def test_settled_call_stays_settled_when_an_earlier_run_ends(store: AnyStore) -> None:
     """Else a person would say `run again` of the call that is being made again."""
     item = await approved(store)
     assert (await consume(store)).passing is Passing.GO
@@ -142,29 +148,30 @@ async def test_what_was_settled_is_not_in_doubt_again_because_a_run_that_had_ask
     await store.write(ACME, doubts.settle, ANA, item.id, "run_again", None, via="rest")
     await store.write(ACME, wait_for, str(item.thread_id), d=asked)
     assert len(await answers_to(store, item, "d")) == 1
+    await store.write(ACME, gate.announce_doubt, asked["grant_id"], "later", None)
     await store.write(ACME, wait_for, str(item.thread_id), later=asked)
     assert await answers_to(store, item, "later") == [{"outcome": "run_again", "notes": None}]
     again = await store.read(ACME, items.get, item.id)
     assert again is not None
     assert again.execution is Execution.GRANTED
     assert (await consume(store)).passing is Passing.GO, "the second try"
-    with pytest.raises(Conflict, match="nothing about this item is in doubt"):
+    with pytest.raises(Conflict, match="no call of this item is in doubt"):
         await store.write(ACME, doubts.settle, ANA, item.id, "run_again", None, via="rest")
-    await store.write(ACME, lambda tx: asking.cut_off(tx, grants.in_doubt(tx, item.id), "run:r"))
-    with pytest.raises(Conflict, match="try again in a moment"):
+    await store.write(ACME, lambda tx: thread_items.cut_off(tx, grants.in_doubt(tx, item.id), "run:r"))
+    with pytest.raises(Conflict, match="retry in a moment"):
         await store.write(ACME, doubts.settle, ANA, item.id, "run_again", None, via="rest")
-    await store.write(ACME, wait_for, str(item.thread_id), e=await doubtful(store, item))
+    await store.write(ACME, wait_for, str(item.thread_id), e=await doubtful(store, item, "e"))
     await store.write(ACME, doubts.settle, ANA, item.id, "run_again", None, via="rest")
     assert (await consume(store)).passing is Passing.GO
 
 
 @pytest.mark.parametrize("outcome", ["done", "abandon"])
-async def test_what_was_settled_before_anybody_asked_is_told_when_it_is_asked(store: AnyStore, outcome: str) -> None:
+async def test_outcome_settled_before_the_question_is_sent_when_it_is_asked(store: AnyStore, outcome: str) -> None:
     """Else the thread would wait for ever: what was said had no question to be sent to."""
     item = await approved(store)
     assert (await consume(store)).passing is Passing.GO
     asked = await doubtful(store, item)
-    await store.write(ACME, lambda tx: asking.cut_off(tx, grants.in_doubt(tx, item.id), "run:r"))
+    await store.write(ACME, lambda tx: thread_items.cut_off(tx, grants.in_doubt(tx, item.id), "run:r"))
     settled = await store.write(ACME, doubts.settle, ANA, item.id, outcome, "n", via="rest")
     await store.write(ACME, wait_for, str(item.thread_id), d=asked)
     await store.write(ACME, wait_for, str(item.thread_id), d=asked)
@@ -175,16 +182,16 @@ async def test_what_was_settled_before_anybody_asked_is_told_when_it_is_asked(st
 
 
 @pytest.mark.promise("P2")
-async def test_a_doubt_that_is_about_to_be_asked_about_is_told_from_one_that_nobody_asks_about(store: AnyStore) -> None:
-    """The run that noted it is over, and the one in line behind it, which carries the decision, asks."""
+async def test_doubt_with_a_pending_question_is_distinguished_from_one_without(store: AnyStore) -> None:
+    """The run that noted it has ended, and the one in line behind it, which carries the decision, asks."""
     item = await approved(store)
     assert (await consume(store)).passing is Passing.GO
-    await store.write(ACME, lambda tx: asking.cut_off(tx, grants.in_doubt(tx, item.id), "run:r"))
-    with pytest.raises(Conflict, match="try again in a moment"):
+    await store.write(ACME, lambda tx: thread_items.cut_off(tx, grants.in_doubt(tx, item.id), "run:r"))
+    with pytest.raises(Conflict, match="retry in a moment"):
         await store.write(ACME, doubts.settle, ANA, item.id, "run_again", None, via="rest")
     [sent] = (await store.read(ACME, deliveries.page, status=None, subject=item.subject, limit=9, cursor=None)).items
     assert await store.write(ACME, deliveries.withdraw, sent.id)
-    with pytest.raises(Conflict, match="start another one"):
+    with pytest.raises(Conflict, match="start another run"):
         await store.write(ACME, doubts.settle, ANA, item.id, "run_again", None, via="rest")
 
 
@@ -192,15 +199,15 @@ async def _settle(store: AnyStore, outcome: str, status: GrantStatus, execution:
     thread = f"thread-{outcome}"
     question = confirmation("c", "pay", {"n": 1})
     [item] = await store.write(ACME, wait_for, thread, i=question)
-    await store.write(ACME, deciding.decide, ANA, item.id, proposal(item, Verb.APPROVE))
+    await store.write(ACME, decide.decide, ANA, item.id, proposal(item, Verb.APPROVE))
     assert (await consume(store, thread_id=thread)).passing is Passing.GO
     assert (await consume(store, thread_id=thread)).passing is Passing.IN_DOUBT, "the process died in between"
     with pytest.raises(Conflict):
         await store.write(ACME, doubts.settle, ANA, item.id, outcome, None, via="rest")
     await store.write(ACME, wait_for, thread, d=await doubtful(store, item))
-    found = await store.read(ACME, items.get, item.id)
-    assert (found.execution, found.doubt_id) == (Execution.IN_DOUBT, "d")  # type: ignore[union-attr]
-    assert [one.id for one in await store.read(ACME, items.gated_of_thread, thread)] == [item.id]
+    stored_item = await store.read(ACME, items.get, item.id)
+    assert (stored_item.execution, stored_item.doubt_id) == (Execution.IN_DOUBT, "d")  # type: ignore[union-attr]
+    assert [item.id for item in await store.read(ACME, items.gated_of_thread, thread)] == [item.id]
     with pytest.raises(Forbidden):
         await store.write(ACME, doubts.settle, agent(ACME), item.id, outcome, None, via="rest")
     settled = await store.write(ACME, doubts.settle, ANA, item.id, outcome, "n", via="rest")
@@ -216,7 +223,7 @@ async def _settle(store: AnyStore, outcome: str, status: GrantStatus, execution:
 
 
 @pytest.mark.promise("P2")
-async def test_what_was_begun_comes_before_another_approval(store: AnyStore) -> None:
+async def test_second_grant_does_not_run_an_unsettled_call(store: AnyStore) -> None:
     """A second grant for a call that was cut off does not run it while nobody has said what became of the first."""
     item = await approved(store)
     [first] = await kept(store, item)
@@ -229,21 +236,21 @@ async def test_what_was_begun_comes_before_another_approval(store: AnyStore) -> 
 
 
 @pytest.mark.promise("P2")
-async def test_a_call_like_one_that_was_begun_is_told_of(store: AnyStore) -> None:
+async def test_identical_call_to_a_started_one_is_reported_as_doubtful(store: AnyStore) -> None:
     await approved(store)
     assert not (await consume(store, call_id="d")).doubtful
     grant = (await consume(store)).grant
     assert grant is not None
     like = await consume(store, call_id="d", task="elsewhere")
     assert (like.passing, like.doubtful) == (Passing.ASK, True)
-    assert "may have been made" in str(like.reason)
+    assert "may have run already" in str(like.reason)
     assert not (await consume(store, call_id="d", args={"n": 2})).doubtful
     assert not (await consume(store, "other", call_id="d")).doubtful
     await store.write(ACME, grants.finish, grant.id, {"paid": 1}, None)
     assert not (await consume(store, call_id="d")).doubtful
 
 
-async def test_a_tool_that_knows_the_grant_is_started_again(store: AnyStore) -> None:
+async def test_idempotent_tool_is_started_again(store: AnyStore) -> None:
     await approved(store)
     first, second = await consume(store, idempotent=True), await consume(store, idempotent=True)
     assert (first.passing, second.passing) == (Passing.GO, Passing.GO)
@@ -253,34 +260,34 @@ async def test_a_tool_that_knows_the_grant_is_started_again(store: AnyStore) -> 
 
 
 @pytest.mark.promise("P8")
-async def test_a_grant_lasts_for_a_quarter_of_an_hour(store: AnyStore) -> None:
+async def test_grant_expires_after_fifteen_minutes(store: AnyStore) -> None:
     await approved(store)
     store.clock_offset += timedelta(minutes=15)
     passed = await consume(store)
-    assert (passed.passing, passed.reason) == (Passing.ASK, "the approval has lapsed")
+    assert (passed.passing, passed.reason) == (Passing.ASK, "the approval has expired")
 
 
 @pytest.mark.promise("P8")
-async def test_a_grant_begins_when_it_cannot_be_taken_back_any_more(store: AnyStore) -> None:
+async def test_grant_begins_after_the_grace_period(store: AnyStore) -> None:
     item = await approved(store, grace=timedelta(seconds=60))
     passed = await consume(store)
-    assert (passed.passing, passed.reason) == (Passing.ASK, "the approval can still be taken back")
-    await store.write(ACME, undoing.undo, ANA, item.id)
+    assert (passed.passing, passed.reason) == (Passing.ASK, "the approval can still be undone")
+    await store.write(ACME, undo.undo, ANA, item.id)
     store.clock_offset += timedelta(seconds=61)
     passed = await consume(store)
-    assert (passed.passing, passed.reason) == (Passing.ASK, "the approval was taken back")
+    assert (passed.passing, passed.reason) == (Passing.ASK, "the approval was undone")
 
 
-async def test_a_grant_of_a_thread_that_ended_stays_for_what_was_approved(store: AnyStore) -> None:
+async def test_grant_of_an_approved_item_survives_the_end_of_its_thread(store: AnyStore) -> None:
     """The item is decided; that its thread ended does not undo that. What was never decided grants nothing."""
     item = await approved(store)
-    await store.write(ACME, asking.end, "t")
-    found = await store.read(ACME, items.get, item.id)
-    assert found is not None
-    assert found.status == "APPROVED"
+    await store.write(ACME, thread_items.end, "t")
+    stored_item = await store.read(ACME, items.get, item.id)
+    assert stored_item is not None
+    assert stored_item.status == "APPROVED"
 
 
-async def test_a_worker_that_was_given_up_starts_nothing(store: AnyStore) -> None:
+async def test_superseded_worker_cannot_start_a_call(store: AnyStore) -> None:
     item = await approved(store)
 
     def stale(tx: Tx) -> None:
@@ -295,24 +302,67 @@ async def test_a_worker_that_was_given_up_starts_nothing(store: AnyStore) -> Non
 @pytest.mark.promise("P2")
 @pytest.mark.parametrize("moved", ["removed", "driven on"])
 @pytest.mark.parametrize("outcome", ["done", "abandon"])
-async def test_a_thread_that_is_gone_settles_nothing(store: AnyStore, moved: str, outcome: str) -> None:
-    """Nobody waits for the answer any more, so it cannot be run again; what is true can still be said."""
+async def test_call_of_a_deleted_thread_cannot_be_run_again(store: AnyStore, moved: str, outcome: str) -> None:
+    """No run waits for the answer, so the call cannot be run again; its outcome can still be recorded."""
     item = await approved(store)
     grant = (await consume(store)).grant
     assert grant is not None
-    asked = {"kind": IN_DOUBT, "item_id": item.id, "grant_id": grant.id}
-    await store.write(ACME, wait_for, "t", d=asked)
+    await store.write(ACME, wait_for, "t", d=await doubtful(store, item))
     if moved == "removed":
-        await store.write(ACME, threads.remove, "t")
+        await store.write(ACME, thread_items.remove_thread, "t")
     else:
-        await store.write(ACME, threads.drop_questions, "t", "reviewer:ana")
-    found = await store.read(ACME, items.get, item.id)
-    assert found is not None
-    assert (found.execution, found.doubt_id) == (Execution.IN_DOUBT, None)
+        await store.write(ACME, thread_items.supersede_questions, "t", "reviewer:ana")
+    stored_item = await store.read(ACME, items.get, item.id)
+    assert stored_item is not None
+    assert (stored_item.execution, stored_item.doubt_id) == (Execution.IN_DOUBT, None)
     like = await store.read(ACME, grants.doubted_like, "t", "pay", {"n": 1})
-    assert [(one.id, one.doubt_id) for one in like] == [(grant.id, None)]
-    with pytest.raises(Conflict, match="is over"):
+    assert [(row.id, row.doubt_id) for row in like] == [(grant.id, None)]
+    with pytest.raises(Conflict, match="has ended"):
         await store.write(ACME, doubts.settle, ANA, item.id, "run_again", None, via="rest")
     settled = await store.write(ACME, doubts.settle, ANA, item.id, outcome, None, via="rest")
     assert settled.execution is {"done": Execution.DONE, "abandon": Execution.ABANDONED}[outcome]
     assert await store.read(ACME, grants.doubted_like, "t", "pay", {"n": 1}) == []
+
+
+FORGERIES: dict[str, dict[str, Any]] = {
+    "nothing but the kind": {},
+    "a grant that is not there": {"grant_id": "no such grant"},
+    "another item": {"item_id": "another"},
+    "another call": {"tool_call_id": "another"},
+    "another tool": {"name": "wipe"},
+    "other arguments": {"args": {"n": 2}},
+}
+
+
+@pytest.mark.promise("P1", "P6")
+@pytest.mark.parametrize("wrong", FORGERIES)
+async def test_forged_doubt_is_an_ordinary_item(store: AnyStore, wrong: str) -> None:
+    item = await approved(store)
+    assert (await consume(store)).passing is Passing.GO
+    genuine = await doubtful(store, item)
+    forged = {**genuine, **FORGERIES[wrong]} if FORGERIES[wrong] else {"kind": genuine["kind"]}
+    [raised] = await store.write(ACME, wait_for, "t", d=forged)
+    assert (raised.interrupt_id, raised.dialect) == ("d", "raw")
+    stored_item = await store.read(ACME, items.get, item.id)
+    assert stored_item is not None
+    assert (stored_item.execution, stored_item.doubt_id) == (Execution.STARTED, None)
+    assert await store.write(ACME, wait_for, "t", d=genuine) == [], "the control: the gate's own question has no item"
+
+
+@pytest.mark.promise("P1", "P6")
+@pytest.mark.parametrize("where", ["in another interrupt", "on another thread", "of a call that is not begun"])
+async def test_copied_doubt_question_counts_only_when_the_gate_asks(store: AnyStore, where: str) -> None:
+    """An agent can read the ids of items and grants, so it can repeat what the gate would ask."""
+    item = await approved(store)
+    if where == "of a call that is not begun":
+        [grant] = await kept(store, item)
+        value = doubt(grant, CALL)[0]
+    else:
+        assert (await consume(store)).passing is Passing.GO
+        value = await doubtful(store, item, "announced")
+    thread = "another" if where == "on another thread" else "t"
+    raised = await store.write(ACME, wait_for, thread, d=value)
+    assert [one.interrupt_id for one in raised] == ["d"]
+    stored_item = await store.read(ACME, items.get, item.id)
+    assert stored_item is not None
+    assert stored_item.doubt_id is None

@@ -24,19 +24,22 @@ from hypothesis.stateful import (
 from sqlalchemy import select, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from assent.domain.access import operator
-from assent.domain.deliveries import DeliveryStatus
-from assent.domain.grants import Call, Grant, Passing
-from assent.domain.policies import from_json
-from assent.domain.questions import Verb, Verdict
+from assent.audit.service import Audit
 from assent.errors import AssentError, Conflict
-from assent.services import deadlines, deciding, requesting, undoing
-from assent.services.audit import Audit
-from assent.services.requesting import Request
-from assent.store import asking, decisions, events, grants, items, policies
-from assent.store.tables import TENANT, deliveries
-from assent.store.tables import items as item_table
-from assent.store.transaction import Tx
+from assent.identity.model.access import operator
+from assent.kernel import events
+from assent.kernel.store.tables import TENANT, deliveries
+from assent.kernel.store.tables import items as item_table
+from assent.kernel.store.transaction import Tx
+from assent.outbox.model import DeliveryStatus
+from assent.review import deadlines, requests, thread_items
+from assent.review.decisions import decide as deciding
+from assent.review.decisions import undo as undoing
+from assent.review.model.grants import Call, Grant, Passing
+from assent.review.model.policies import from_json
+from assent.review.model.questions import Verb, Verdict
+from assent.review.requests import Request
+from assent.review.rows import decisions, grants, items, policies
 from tests.contract.asks import agent, confirmation, person, wait_for
 from tests.contract.stores import both_databases, new_store
 from tests.scoreboard import Count, RecordScore
@@ -175,7 +178,7 @@ class Items(RuleBasedStateMachine):
     def request(self, tool: str) -> None:
         args = next(self.serial)
         asked = Request("t", "title", actions=({"name": tool, "args": {"n": args}},))
-        item, _ = self.write(requesting.create, self.agent, asked)
+        item, _ = self.write(requests.create, self.agent, asked)
         self.add(item, tool, None, args)
 
     @rule(tool=st.sampled_from(["one", "two"]))
@@ -280,7 +283,7 @@ class Items(RuleBasedStateMachine):
         args = next(self.serial)
         changes = {"actions": [{"name": model.tool, "args": {"n": args}}]}
         may = model.place is None and model.status == "REVISION_REQUESTED"
-        if self.attempt(may, requesting.resubmit, self.agent, model.id, changes):
+        if self.attempt(may, requests.resubmit, self.agent, model.id, changes):
             self._revised(model, args)
 
     def _revised(self, model: Model, args: int) -> None:
@@ -293,7 +296,7 @@ class Items(RuleBasedStateMachine):
     def cancel(self, number: int) -> None:
         model = self.chosen(number)
         caller = person("ana", self.tenant)
-        if self.attempt(model.open, requesting.cancel, caller, model.id, "withdrawn"):
+        if self.attempt(model.open, requests.cancel, caller, model.id, "withdrawn"):
             self._withdrawn(model, "CANCELLED")
 
     def _withdrawn(self, model: Model, status: str) -> None:
@@ -406,11 +409,11 @@ class Items(RuleBasedStateMachine):
 
     @invariant()
     def the_store_says_what_the_model_says(self) -> None:
-        found = self.read(_survey, [model.id for model in self.models])
-        assert found["told"] == self.told, "each change is told exactly once"
-        assert found["count"] == len(self.models)
-        assert found["most open"] <= 1
-        for model, (item, said, permits) in zip(self.models, found["items"], strict=True):
+        survey = self.read(_survey, [model.id for model in self.models])
+        assert survey["told"] == self.told, "each change is told exactly once"
+        assert survey["count"] == len(self.models)
+        assert survey["most open"] <= 1
+        for model, (item, said, permits) in zip(self.models, survey["items"], strict=True):
             assert (item.status, item.revision) == (model.status, model.revision)
             if model.status in OPEN:
                 assert item.approvals == len(model.agreed)
@@ -419,7 +422,7 @@ class Items(RuleBasedStateMachine):
             if model.winner:
                 assert standing[0].actor == f"reviewer:{model.winner}"
             if model.status != "APPROVED":
-                assert all(one.status != "granted" for one in permits), "nothing is granted that is not approved"
+                assert all(permit.status != "granted" for permit in permits), "nothing is granted that is not approved"
 
     def teardown(self) -> None:
         try:
@@ -438,8 +441,8 @@ def _survey(tx: Tx, ids: list[str]) -> dict[str, Any]:
     return {
         "told": head.seq if head else 0,
         "count": len(rows),
-        "most open": max((waiting.count(one) for one in waiting), default=0),
-        "items": [(by_id[one], decisions.of_item(tx, one), grants.of_item(tx, one)) for one in ids],
+        "most open": max((waiting.count(item) for item in waiting), default=0),
+        "items": [(by_id[number], decisions.of_item(tx, number), grants.of_item(tx, number)) for number in ids],
     }
 
 
@@ -494,11 +497,13 @@ def _keep_agreeing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _leave_ghosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "close", lambda tx, item, resolution, actor="system", notes=None: item)
+    monkeypatch.setattr(
+        thread_items, "close", lambda tx, item, resolution, actor="system", notes=None, message=None: item
+    )
 
 
 def _approve_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deciding, "require_open", lambda tx, item, revision, hash: None)
+    monkeypatch.setattr(deciding, "require_open", lambda tx, item, revision, hash, **named: None)
 
 
 def _stay_silent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -507,9 +512,9 @@ def _stay_silent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("sabotage", [_used_again, _keep_agreeing, _leave_ghosts, _approve_late, _stay_silent])
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
-def test_the_machine_notices_a_defence_that_is_missing(
+def test_control_a_missing_defence_is_noticed(
     database: str, sabotage: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sabotage(monkeypatch)
     with pytest.raises((AssertionError, AssentError, SQLAlchemyError)):
-        _run(database, 400, (Phase.generate,))  # until the first that notices
+        _run(database, 1200, (Phase.generate,))  # until the first that notices

@@ -7,20 +7,25 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from assent.domain.access import operator
-from assent.domain.filters import parse
-from assent.domain.ids import new_id
-from assent.domain.items import HERE, Item, ItemStatus, Revision
-from assent.domain.policies import from_json
-from assent.domain.questions import Resolution, Verb, Verdict
-from assent.domain.runs import Strategy
+from assent.audit.service import Audit
 from assent.errors import AlreadyDecided, Conflict, KeyReused, StaleRevision
-from assent.services import deciding, requesting, undoing
-from assent.services.audit import Audit
-from assent.services.requesting import Request
-from assent.store import asking, decisions, deliveries, events, item_search, items, policies, requests, runs, threads
-from assent.store.postgres import PostgresStore
-from assent.store.transaction import Tx
+from assent.identity.model.access import operator
+from assent.kernel import events
+from assent.kernel.ids import new_id
+from assent.kernel.store import idempotency
+from assent.kernel.store.postgres import PostgresStore
+from assent.kernel.store.transaction import Tx
+from assent.outbox import deliveries
+from assent.review import requests, thread_items
+from assent.review.decisions import decide, undo
+from assent.review.model.filters import parse
+from assent.review.model.items import HERE, Item, ItemStatus, Revision
+from assent.review.model.policies import from_json
+from assent.review.model.questions import Resolution, Verb, Verdict
+from assent.review.requests import Request
+from assent.review.rows import decisions, item_search, items, policies
+from assent.threads.model.runs import Strategy
+from assent.threads.rows import runs
 from tests.contract.asks import agent, confirmation, person, proposal, wait_for
 from tests.contract.stores import AnyStore, all_at_once
 
@@ -42,6 +47,22 @@ async def statuses(store: AnyStore, thread: str = "t") -> list[tuple[str, str | 
     return await store.read(ACME, read)
 
 
+async def test_items_are_found_by_id_prefix(store: AnyStore) -> None:
+    first, second = await one(store), await one(store, thread="another")
+
+    async def found(ids: str) -> list[str]:
+        page = await store.read(ACME, item_search.page, parse(ids), "x", None, sort="created_at", limit=9, cursor=None)
+        return [item.id for item in page.items]
+
+    for length in (8, 9, 13, 14, 20, 36):
+        beginning = first.id[:length]
+        assert await found(f"id:{beginning}") == [item.id for item in (first, second) if item.id.startswith(beginning)]
+    assert await found(f"id:{first.id},{second.id}") == [first.id, second.id]
+    assert await found(f"is:pending id:{second.id.upper()}") == [second.id]
+    for nothing in ("id:", "id:00000000", "id:nonsense", f"is:resolved id:{first.id}"):
+        assert await found(nothing) == []
+
+
 # Following
 
 
@@ -58,18 +79,18 @@ async def test_another_question_under_the_same_id_is_the_next_revision(store: An
     assert (second.id, second.revision, second.status) == (first.id, 2, ItemStatus.PENDING)
     assert second.hash != first.hash
     with pytest.raises(StaleRevision) as stale:
-        await store.write(ACME, deciding.decide, ANA, first.id, proposal(first, Verb.APPROVE))
+        await store.write(ACME, decide.decide, ANA, first.id, proposal(first, Verb.APPROVE))
     assert stale.value.extra == {"revision": 2, "hash": second.hash}
     kept = await store.read(ACME, items.revisions, first.id)
     assert [revision.asked for revision in kept] == [PAY, confirmation("c", "pay", {"n": 2})]
     assert [revision.hash for revision in kept] == [first.hash, second.hash]
 
 
-async def test_an_edit_of_a_reviewer_survives_that_the_thread_asks_once_more(store: AnyStore) -> None:
+async def test_edit_of_a_reviewer_is_kept_when_the_thread_asks_again(store: AnyStore) -> None:
     item = await one(store)
     edit = Verdict("0", Verb.EDIT, args={"n": 5})
     said = proposal(item, verdicts=(edit,), grace=timedelta(seconds=60))
-    decided = await store.write(ACME, deciding.decide, ANA, item.id, said)
+    decided = await store.write(ACME, decide.decide, ANA, item.id, said)
     assert (decided.revision, decided.status) == (2, ItemStatus.APPROVED)
     await store.write(ACME, wait_for, "t", i=PAY)
     assert await statuses(store) == [("APPROVED", "edited")], "it is on its way: nobody is asked again"
@@ -78,14 +99,14 @@ async def test_an_edit_of_a_reviewer_survives_that_the_thread_asks_once_more(sto
 @pytest.mark.parametrize(
     "question", [None, 0, "", [], {}, False, "x" * 9000, {"kind": "confirmation"}, [{"a": 1}] * 50]
 )
-async def test_whatever_is_asked_is_kept(store: AnyStore, question: Any) -> None:
+async def test_any_question_is_stored_unchanged(store: AnyStore, question: Any) -> None:
     item = await one(store, question)
     kept = await store.read(ACME, items.revision, item.id, 1)
     assert (kept.asked, kept.hash) == (question, item.hash)
     assert await one(store, question) == item
 
 
-async def test_what_is_not_asked_any_more_is_closed(store: AnyStore) -> None:
+async def test_item_whose_question_is_gone_is_closed(store: AnyStore) -> None:
     await store.write(ACME, wait_for, "t", a=PAY, b="Why?")
     left = await store.write(ACME, wait_for, "t", b="Why?")
     assert [item.interrupt_id for item in left] == ["b"]
@@ -94,20 +115,20 @@ async def test_what_is_not_asked_any_more_is_closed(store: AnyStore) -> None:
     assert sorted(await statuses(store)) == [("CANCELLED", "superseded"), ("CANCELLED", "thread_ended")]
 
 
-async def test_the_end_of_a_thread_closes_what_is_open_and_overtakes_what_was_not_heard_yet(store: AnyStore) -> None:
+async def test_end_of_a_thread_closes_open_and_undelivered_items(store: AnyStore) -> None:
     decided = await one(store)
-    await store.write(ACME, deciding.decide, ANA, decided.id, proposal(decided, Verb.REJECT, message="no"))
+    await store.write(ACME, decide.decide, ANA, decided.id, proposal(decided, Verb.REJECT, message="no"))
     await store.write(ACME, wait_for, "t", i=PAY, j="Why?")
-    await store.write(ACME, asking.end, "t", Resolution.THREAD_ENDED, "reviewer:ana")
+    await store.write(ACME, thread_items.end, "t", Resolution.THREAD_ENDED, "reviewer:ana")
     assert sorted(await statuses(store)) == [("CANCELLED", "thread_ended"), ("REJECTED", "thread_ended")]
 
 
-async def test_notes_that_are_still_on_their_way_are_waited_for(store: AnyStore) -> None:
+async def test_undelivered_revision_request_is_not_treated_as_answered(store: AnyStore) -> None:
     """Another question of the thread was answered meanwhile: this one was not asked anew."""
     [item, _] = await store.write(ACME, wait_for, "t", i=PAY, j="Why?")
     sent_back = await store.write(
         ACME,
-        deciding.ask_for_revision,
+        decide.ask_for_revision,
         ANA,
         item.id,
         item.revision,
@@ -137,13 +158,13 @@ async def test_no_question_has_two_open_items(store: AnyStore) -> None:
 
 
 @pytest.mark.promise("P4")
-async def test_of_all_who_decide_at_once_one_wins(store: AnyStore) -> None:
+async def test_concurrent_decisions_have_one_winner(store: AnyStore) -> None:
     item = await one(store)
     people = [person(f"p{number}", ACME) for number in range(12)]
     verbs = [Verb.APPROVE, Verb.REJECT]
     tries = [
         partial(
-            deciding.decide,
+            decide.decide,
             caller=who,
             item_id=item.id,
             proposal=proposal(item, verbs[n % 2], message="no" if n % 2 else None),
@@ -151,7 +172,7 @@ async def test_of_all_who_decide_at_once_one_wins(store: AnyStore) -> None:
         for n, who in enumerate(people)
     ]
     outcomes = await all_at_once(store, ACME, *tries)
-    won = [one for one in outcomes if isinstance(one, Item)]
+    won = [outcome for outcome in outcomes if isinstance(outcome, Item)]
     assert len(won) == 1
     closing = await store.read(ACME, decisions.closing, item.id)
     assert closing is not None
@@ -165,67 +186,67 @@ async def test_of_all_who_decide_at_once_one_wins(store: AnyStore) -> None:
 
 
 @pytest.mark.promise("P4")
-async def test_two_who_agree_at_once_are_two(store: AnyStore) -> None:
+async def test_two_concurrent_approvals_are_both_counted(store: AnyStore) -> None:
     two = from_json({"default": {"name": "two", "then": "ask", "approvals": 2}})
     await store.write(ACME, policies.put, two, source="test", actor="system")
     item = await one(store)
     tries = [
-        partial(deciding.decide, caller=who, item_id=item.id, proposal=proposal(item, Verb.APPROVE))
+        partial(decide.decide, caller=who, item_id=item.id, proposal=proposal(item, Verb.APPROVE))
         for who in (ANA, ANA, BEN, ANA)
     ]
     outcomes = await all_at_once(store, ACME, *tries)
-    assert len([one for one in outcomes if isinstance(one, Item)]) == 2
-    assert len([one for one in outcomes if isinstance(one, Conflict)]) == 2
+    assert len([outcome for outcome in outcomes if isinstance(outcome, Item)]) == 2
+    assert len([outcome for outcome in outcomes if isinstance(outcome, Conflict)]) == 2
     kept = await store.read(ACME, decisions.of_item, item.id)
-    assert sorted(one.actor for one in kept) == ["reviewer:ana", "reviewer:ben"]
-    assert [one.closes for one in kept].count(True) == 1
+    assert sorted(memory_item.actor for memory_item in kept) == ["reviewer:ana", "reviewer:ben"]
+    assert [memory_item.closes for memory_item in kept].count(True) == 1
 
 
 @pytest.mark.promise("REVIEW-36")
-async def test_the_same_dedupe_key_at_once_makes_one_item(store: AnyStore) -> None:
+async def test_concurrent_requests_with_one_dedupe_key_make_one_item(store: AnyStore) -> None:
     asked = Request("t", "title", payload={"n": 1}, dedupe_key="d")
     outcomes = await all_at_once(
-        store, ACME, *(partial(requesting.create, caller=agent(ACME), request=asked) for _ in range(8))
+        store, ACME, *(partial(requests.create, caller=agent(ACME), request=asked) for _ in range(8))
     )
-    assert all(isinstance(one, tuple) for one in outcomes), outcomes
+    assert all(isinstance(outcome, tuple) for outcome in outcomes), outcomes
     assert len({item.id for item, _ in outcomes}) == 1
     assert [fresh for _, fresh in outcomes].count(True) == 1
 
 
 @pytest.mark.promise("P3")
-async def test_the_same_key_at_once_acts_once(store: AnyStore) -> None:
+async def test_concurrent_requests_with_one_idempotency_key_act_once(store: AnyStore) -> None:
     def act(tx: Tx) -> dict[str, str]:
         items.add_comment(tx, "item", comment := new_id(), "ana", "text")
         return {"comment": comment}
 
-    tries = [partial(requests.once, actor="ana", key="k", request={"a": 1}, act=act) for _ in range(8)]
+    tries = [partial(idempotency.once, actor="ana", key="k", request={"a": 1}, act=act) for _ in range(8)]
     outcomes = await all_at_once(store, ACME, *tries)
-    assert len({str(one) for one in outcomes}) == 1, outcomes
+    assert len({str(outcome) for outcome in outcomes}) == 1, outcomes
     assert len(await store.read(ACME, items.comments_of, "item")) == 1
     with pytest.raises(KeyReused):
-        await store.write(ACME, requests.once, "ana", "k", {"a": 2}, act)
+        await store.write(ACME, idempotency.once, "ana", "k", {"a": 2}, act)
     for other in ({"actor": "ben"}, {"key": "other"}):
         given: dict[str, Any] = {"actor": "ana", "key": "k", "request": {"a": 2}, "act": act, **other}
-        await store.write(ACME, requests.once, **given)
-    await store.write("other", requests.once, "ana", "k", {"a": 3}, act)
+        await store.write(ACME, idempotency.once, **given)
+    await store.write("other", idempotency.once, "ana", "k", {"a": 3}, act)
     assert len(await store.read(ACME, items.comments_of, "item")) == 3
 
 
 @pytest.mark.promise("P3")
-async def test_a_failure_is_not_remembered(store: AnyStore) -> None:
+async def test_failure_is_not_stored_under_the_idempotency_key(store: AnyStore) -> None:
     def fail(tx: Tx) -> None:
         raise Conflict("no")
 
     with pytest.raises(Conflict):
-        await store.write(ACME, requests.once, "ana", "k", {}, fail)
-    assert await store.write(ACME, requests.once, "ana", "k", {}, lambda tx: {"fine": True}) == {"fine": True}
+        await store.write(ACME, idempotency.once, "ana", "k", {}, fail)
+    assert await store.write(ACME, idempotency.once, "ana", "k", {}, lambda tx: {"fine": True}) == {"fine": True}
 
 
 @pytest.mark.promise("P10")
-async def test_tenants_have_the_same_ids_and_never_meet(store: AnyStore) -> None:
+async def test_tenants_with_the_same_ids_stay_separate(store: AnyStore) -> None:
     mine, theirs = await one(store), await one(store, tenant="other")
     assert await store.read("other", items.get, mine.id) is None
-    await store.write(ACME, asking.end, "t")
+    await store.write(ACME, thread_items.end, "t")
     still = await store.read("other", items.get, theirs.id)
     assert still is not None
     assert still.status is ItemStatus.PENDING
@@ -236,26 +257,26 @@ async def test_tenants_have_the_same_ids_and_never_meet(store: AnyStore) -> None
 async def test_an_undone_decision_is_not_sent(store: AnyStore) -> None:
     item = await one(store)
     said = proposal(item, Verb.APPROVE, grace=timedelta(seconds=60))
-    await store.write(ACME, deciding.decide, ANA, item.id, said)
-    undone = await store.write(ACME, undoing.undo, ANA, item.id)
+    await store.write(ACME, decide.decide, ANA, item.id, said)
+    undone = await store.write(ACME, undo.undo, ANA, item.id)
     assert (undone.status, undone.hash, undone.due) == (ItemStatus.PENDING, item.hash, item.due)
-    assert not await store.read(ACME, asking.is_answered, undone)
+    assert not await store.read(ACME, thread_items.is_answered, undone)
     assert await one(store) == undone
 
 
-async def test_a_thread_that_is_gone_cannot_be_asked_again_by_undoing(store: AnyStore) -> None:
+async def test_undo_on_a_deleted_thread_is_refused(store: AnyStore) -> None:
     item = await one(store)
     said = proposal(item, Verb.APPROVE, grace=timedelta(seconds=60))
-    await store.write(ACME, deciding.decide, ANA, item.id, said)
-    await store.write(ACME, threads.remove, "t")
+    await store.write(ACME, decide.decide, ANA, item.id, said)
+    await store.write(ACME, thread_items.remove_thread, "t")
     with pytest.raises(Conflict):
-        await store.write(ACME, undoing.undo, ANA, item.id)
+        await store.write(ACME, undo.undo, ANA, item.id)
 
 
-async def test_an_answer_that_has_arrived_and_failed_is_asked_again(store: AnyStore) -> None:
+async def test_question_is_asked_again_when_its_delivered_answer_failed(store: AnyStore) -> None:
     """Its run is over before the outbox has written down that it was delivered."""
     item = await one(store)
-    await store.write(ACME, deciding.decide, ANA, item.id, proposal(item, Verb.APPROVE))
+    await store.write(ACME, decide.decide, ANA, item.id, proposal(item, Verb.APPROVE))
     assert await store.write(ACME, wait_for, "t", i=PAY) == [], "still on its way"
     page = await store.read(ACME, deliveries.page, status=None, subject=item.subject, limit=9, cursor=None)
     [delivery] = page.items
@@ -276,10 +297,10 @@ async def test_an_answer_that_has_arrived_and_failed_is_asked_again(store: AnySt
     assert (again.follows, again.revision) == (item.id, 1)
 
 
-async def test_who_only_looks_needs_no_lock(store: AnyStore) -> None:
+async def test_reading_open_items_takes_no_lock(store: AnyStore) -> None:
     item = await one(store)
-    found = await store.read(ACME, items.open_of_thread, "t", lock=False)
-    assert found == await store.write(ACME, items.open_of_thread, "t") == [item]
+    stored_item = await store.read(ACME, items.open_of_thread, "t", lock=False)
+    assert stored_item == await store.write(ACME, items.open_of_thread, "t") == [item]
     if isinstance(store, PostgresStore):  # the control: a transaction that only reads cannot take one
         with pytest.raises(DBAPIError, match="read-only"):
             await store.read(ACME, items.open_of_thread, "t")

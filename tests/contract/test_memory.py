@@ -20,13 +20,13 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
-from assent.domain.canonical import NotJson
-from assent.engine import memory as engine
-from assent.engine.checkpoints import Scope
-from assent.engine.manifest import MemorySection
-from assent.engine.memory import MemoryStore
 from assent.errors import Invalid
-from assent.store import memory
+from assent.kernel.canonical import NotJson
+from assent.runs.checkpoints.saver import Scope
+from assent.runs.memory import store as engine
+from assent.runs.memory.store import MemoryStore
+from assent.threads.rows import memory
+from assent.threads.rows.memory import MemorySection
 from tests.contract.stores import AnyStore, both_databases, opened
 
 at_every_turn = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
@@ -58,22 +58,22 @@ async def neighbour(store: AnyStore) -> MemoryStore:
 
 
 async def keys(kept: MemoryStore, *prefix: str, **search: Any) -> list[str]:
-    return [found.key for found in await kept.asearch(prefix, **search)]
+    return [memory_item.key for memory_item in await kept.asearch(prefix, **search)]
 
 
-async def test_what_was_put_is_there_as_it_was(kept: MemoryStore) -> None:
+async def test_stored_value_is_returned_unchanged(kept: MemoryStore) -> None:
     await kept.aput(("users", "u1"), "profile", VALUE)
-    found = await kept.aget(("users", "u1"), "profile")
-    assert isinstance(found, Item)
-    assert (found.namespace, found.key) == (("users", "u1"), "profile")
-    assert repr(found.value) == repr(VALUE)  # equal is not enough: 598 and 598.0 are
-    assert found.created_at == found.updated_at
-    assert found.created_at.tzinfo is not None
+    stored_value = await kept.aget(("users", "u1"), "profile")
+    assert isinstance(stored_value, Item)
+    assert (stored_value.namespace, stored_value.key) == (("users", "u1"), "profile")
+    assert repr(stored_value.value) == repr(VALUE)  # equal is not enough: 598 and 598.0 are
+    assert stored_value.created_at == stored_value.updated_at
+    assert stored_value.created_at.tzinfo is not None
     assert await kept.aget(("users", "u1"), "nothing") is None
     assert await kept.aget(("users",), "profile") is None
 
 
-async def test_a_change_keeps_the_day_it_was_made(kept: MemoryStore) -> None:
+async def test_change_keeps_the_creation_time(kept: MemoryStore) -> None:
     await kept.aput(("users",), "k", {"v": 1})
     made = await kept.aget(("users",), "k")
     await kept.aput(("users",), "k", {"v": 2})
@@ -87,7 +87,7 @@ async def test_a_change_keeps_the_day_it_was_made(kept: MemoryStore) -> None:
     assert await kept.aget(("users",), "k") is None
 
 
-async def test_a_search_goes_down_from_its_namespace_latest_first(kept: MemoryStore) -> None:
+async def test_search_covers_nested_namespaces_latest_first(kept: MemoryStore) -> None:
     for number, namespace in enumerate([("user",), ("users",), ("users", "u1"), ("users2",), ("users", "u1", "x")]):
         await kept.aput(namespace, str(number), {"even": number % 2 == 0})
     assert await keys(kept, "users") == ["4", "2", "1"]
@@ -112,9 +112,9 @@ async def test_reads_of_a_batch_see_what_was_there_before_it(kept: MemoryStore) 
         ListNamespacesOp(),
     ]
     assert await kept.abatch(ops) == [None, None, None, None, None, [], []]
-    found = await kept.abatch([GetOp(("n",), "k"), GetOp(("n",), "gone"), ListNamespacesOp()])
-    assert found[0] is not None
-    assert [getattr(found[0], "value", None), *found[1:]] == [{"v": 2}, None, [("n",)]]
+    results = await kept.abatch([GetOp(("n",), "k"), GetOp(("n",), "gone"), ListNamespacesOp()])
+    assert results[0] is not None
+    assert [getattr(results[0], "value", None), *results[1:]] == [{"v": 2}, None, [("n",)]]
     assert await kept.abatch([]) == []
 
 
@@ -137,7 +137,7 @@ async def test_namespaces_are_listed_as_the_reference_lists_them(
     assert await kept.alist_namespaces(**wanted) == reference.list_namespaces(**wanted)
 
 
-async def test_a_namespace_with_a_wildcard_in_front_of_it(kept: MemoryStore) -> None:
+async def test_namespace_pattern_with_a_leading_wildcard_matches(kept: MemoryStore) -> None:
     for namespace in [("a", "x", "v1"), ("b", "x", "v2"), ("a", "y", "v1")]:
         await kept.aput(namespace, "k", {})
     conditions = (MatchCondition("prefix", ("*", "x")), MatchCondition("suffix", ("v1",)))
@@ -154,13 +154,13 @@ async def test_namespaces_are_refused_as_the_reference_refuses_them(kept: Memory
 
 
 @pytest.mark.parametrize("value", [float("nan"), "\ud800", b"x", {1, 2}, object(), {1: 2}])
-async def test_only_json_is_kept(kept: MemoryStore, value: Any) -> None:
+async def test_value_outside_json_is_refused(kept: MemoryStore, value: Any) -> None:
     with pytest.raises(NotJson, match="inner"):
         await kept.aput(("n",), "k", {"inner": value})
     assert await keys(kept) == []
 
 
-async def test_what_makes_no_sense_is_refused(kept: MemoryStore) -> None:
+async def test_invalid_arguments_are_refused(kept: MemoryStore) -> None:
     with pytest.raises(ValueError, match="NUL"):
         await kept.aput(("n",), "a\x00b", {})
     with pytest.raises(ValueError, match="ttl"):
@@ -171,7 +171,7 @@ async def test_what_makes_no_sense_is_refused(kept: MemoryStore) -> None:
         await kept.asearch(("n",), filter={"a": {"$like": "x"}})
 
 
-async def test_time_runs_out_unless_it_is_read(store: AnyStore, kept: MemoryStore) -> None:
+async def test_reading_extends_the_time_to_live(store: AnyStore, kept: MemoryStore) -> None:
     await kept.aput(("n",), "brief", {"v": 1}, ttl=10)
     await kept.aput(("n",), "lasting", {})
     store.clock_offset = timedelta(minutes=9)
@@ -186,19 +186,19 @@ async def test_time_runs_out_unless_it_is_read(store: AnyStore, kept: MemoryStor
     assert await store.write(None, memory.delete_expired) == 1
 
 
-async def test_what_ran_out_comes_back_as_something_new(store: AnyStore, kept: MemoryStore) -> None:
+async def test_value_stored_after_expiry_is_new(store: AnyStore, kept: MemoryStore) -> None:
     await kept.aput(("n",), "k", {}, ttl=1)
     store.clock_offset = timedelta(minutes=2)
     assert await kept.alist_namespaces() == []
     await kept.aput(("n",), "k", {})
-    found = await kept.aget(("n",), "k")
-    assert found is not None
-    assert found.created_at == found.updated_at
+    stored_value = await kept.aget(("n",), "k")
+    assert stored_value is not None
+    assert stored_value.created_at == stored_value.updated_at
     store.clock_offset = timedelta(days=900)
     assert await kept.aget(("n",), "k") is not None
 
 
-async def test_the_project_says_how_long_things_are_kept(store: AnyStore) -> None:
+async def test_time_to_live_comes_from_the_project(store: AnyStore) -> None:
     kept = MemoryStore(store, Scope("acme"), MemorySection(default_ttl=10, refresh_on_read=False))
     await kept.aput(("n",), "usual", {})
     await kept.aput(("n",), "longer", {}, ttl=60)
@@ -208,7 +208,7 @@ async def test_the_project_says_how_long_things_are_kept(store: AnyStore) -> Non
     assert await keys(kept) == ["longer"]
 
 
-async def test_a_query_without_an_index_goes_by_the_filter(kept: MemoryStore, caplog: pytest.LogCaptureFixture) -> None:
+async def test_query_without_an_index_uses_only_the_filter(kept: MemoryStore, caplog: pytest.LogCaptureFixture) -> None:
     engine._note_query.cache_clear()
     await kept.aput(("n",), "k", {"a": 1}, index=["a"])
     await kept.aput(("n",), "l", {"a": 2})
@@ -219,23 +219,23 @@ async def test_a_query_without_an_index_goes_by_the_filter(kept: MemoryStore, ca
 
 
 @pytest.mark.promise("P10")
-async def test_another_tenant_has_its_own(kept: MemoryStore, neighbour: MemoryStore) -> None:
+async def test_each_tenant_has_its_own_memory(kept: MemoryStore, neighbour: MemoryStore) -> None:
     await kept.aput(("users",), "k", {"mine": True})
     assert await neighbour.aget(("users",), "k") is None
     assert (await keys(neighbour), await neighbour.alist_namespaces()) == ([], [])
     await neighbour.aput(("users",), "k", {"theirs": True})
     await neighbour.adelete(("users",), "k")
-    found = await kept.aget(("users",), "k")
-    assert found is not None
-    assert found.value == {"mine": True}
+    stored_value = await kept.aget(("users",), "k")
+    assert stored_value is not None
+    assert stored_value.value == {"mine": True}
 
 
-async def test_a_thread_may_call_without_await_but_not_the_loop_itself(kept: MemoryStore) -> None:
+async def test_synchronous_call_works_in_a_thread_and_is_refused_on_the_loop(kept: MemoryStore) -> None:
     def work() -> dict[str, Any]:
         kept.put(("n",), "k", {"from": "a thread"})
-        found = kept.get(("n",), "k")
-        assert found is not None
-        return found.value
+        stored_value = kept.get(("n",), "k")
+        assert stored_value is not None
+        return stored_value.value
 
     assert await asyncio.to_thread(work) == {"from": "a thread"}
     assert await asyncio.to_thread(lambda: asyncio.run(keys(kept))) == ["k"]
@@ -244,15 +244,15 @@ async def test_a_thread_may_call_without_await_but_not_the_loop_itself(kept: Mem
 
 
 @both_databases
-async def test_it_outlives_the_process(database: str, store: AnyStore, kept: MemoryStore) -> None:
+async def test_memory_survives_a_restart(database: str, store: AnyStore, kept: MemoryStore) -> None:
     await kept.aput(("n",), "k", VALUE)
     await store.close()
     async with opened(database) as again:
-        found = await MemoryStore(again, Scope("acme")).aget(("n",), "k")
-        assert found is not None
-        assert repr(found.value) == repr(VALUE)
+        stored_value = await MemoryStore(again, Scope("acme")).aget(("n",), "k")
+        assert stored_value is not None
+        assert repr(stored_value.value) == repr(VALUE)
 
 
-async def test_many_at_once_lose_nothing(kept: MemoryStore) -> None:
+async def test_concurrent_writes_are_all_kept(kept: MemoryStore) -> None:
     await asyncio.gather(*(kept.aput(("n", str(number % 5)), str(number), {}) for number in range(60)))
     assert sorted(map(int, await keys(kept, "n", limit=100))) == list(range(60))

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assent.domain import canonical
 from assent.errors import Invalid
-from assent.store import memory
-from assent.store.containment import MOST_PARTS
-from assent.store.memory import Put
-from assent.store.transaction import Tx
+from assent.kernel import canonical
+from assent.kernel.store.containment import MOST_PARTS
+from assent.kernel.store.transaction import Tx
+from assent.threads.rows import memory
+from assent.threads.rows.memory import Put
 from tests.contract.stores import AnyStore
 
 Json = Any
@@ -61,7 +61,7 @@ def keep(tx: Tx, documents: list[dict[str, Json]]) -> None:
 
 
 def found(tx: Tx, wanted: dict[str, Json]) -> set[int]:
-    return {int(one.key) for one in memory.search(tx, ("all",), wanted, limit=100, offset=0)}
+    return {int(memory_item.key) for memory_item in memory.search(tx, ("all",), wanted, limit=100, offset=0)}
 
 
 @at_every_turn
@@ -99,7 +99,7 @@ async def test_every_database_finds_what_the_rule_says(store: AnyStore, document
         ({"score": {"$gt": 2}, "who": {"name": "ada"}}, {1}),
     ],
 )
-async def test_the_rule_by_example(store: AnyStore, wanted: dict[str, Json], expected: set[int]) -> None:
+async def test_documented_filters_match_or_not(store: AnyStore, wanted: dict[str, Json], expected: set[int]) -> None:
     documents: list[dict[str, Json]] = [
         {"score": 1.5, "who": {"name": "ada"}},
         {"score": 5, "who": {"name": "ada", "age": 36}},
@@ -131,6 +131,6 @@ async def test_the_rule_by_example(store: AnyStore, wanted: dict[str, Json], exp
         {"a": list(range(MOST_PARTS))},
     ],
 )
-async def test_what_cannot_be_a_filter_is_refused(store: AnyStore, wanted: dict[str, Json]) -> None:
+async def test_invalid_filter_is_refused(store: AnyStore, wanted: dict[str, Json]) -> None:
     with pytest.raises(Invalid):
         await store.read("acme", found, wanted)

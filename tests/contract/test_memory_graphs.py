@@ -11,14 +11,15 @@ from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 from langgraph_sdk.runtime import ServerRuntime
 
-from assent.domain.runs import Strategy
-from assent.engine.graphs import FactoryGraph, StaticGraph
-from assent.engine.loader import LoadedGraphs
-from assent.engine.manifest import MemorySection
-from assent.engine.project import Project, config_for
-from assent.store import runs, threads
-from assent.store.checkpoints import Attempt, Fenced
-from assent.store.transaction import Tx
+from assent.kernel.store.transaction import Tx
+from assent.runs.checkpoints.types import CheckpointTypes
+from assent.runs.project.graphs import FactoryGraph, StaticGraph
+from assent.runs.project.loader import LoadedGraphs
+from assent.runs.project.project import Project, config_for
+from assent.threads.model.runs import Strategy
+from assent.threads.rows import runs, threads
+from assent.threads.rows.checkpoints import Attempt, Fenced
+from assent.threads.rows.memory import MemorySection
 from tests.contract.stores import AnyStore, both_databases, opened
 
 
@@ -36,7 +37,7 @@ async def note(state: State, runtime: Runtime[None]) -> State:
 def greet(state: State, *, store: BaseStore) -> State:
     """Without await, as most graphs are written: it runs in a thread."""
     assert get_store() is store
-    return {"known": sorted(found.key for found in store.search(("people",)))}
+    return {"known": sorted(memory.key for memory in store.search(("people",)))}
 
 
 @task
@@ -64,8 +65,8 @@ async def made_for(runtime: ServerRuntime[None]) -> StateGraph[State]:
 
 
 def project(store: AnyStore) -> Project:
-    static = StaticGraph("static", None, {}, builder().compile())
-    factory = FactoryGraph("factory", None, {}, made_for)
+    static = StaticGraph("static", None, CheckpointTypes(), builder().compile())
+    factory = FactoryGraph("factory", None, CheckpointTypes(), made_for)
     return Project(LoadedGraphs({"static": static, "factory": factory}, {}, MemorySection()), store)
 
 
@@ -78,7 +79,7 @@ async def run(on: Project, tenant: str, thread_id: str, name: str, graph: str = 
 
 
 @both_databases
-async def test_it_remembers_across_threads_and_restarts(database: str, store: AnyStore) -> None:
+async def test_graph_memory_is_kept_across_threads_and_restarts(database: str, store: AnyStore) -> None:
     here = project(store)
     assert await run(here, "acme", "one", "ada") == ["ada", "ada's friend"]
     assert await run(here, "acme", "two", "bob") == ["ada", "ada's friend", "bob", "bob's friend"]
@@ -89,14 +90,14 @@ async def test_it_remembers_across_threads_and_restarts(database: str, store: An
 
 
 @pytest.mark.promise("P10")
-async def test_each_tenant_for_itself_on_one_loaded_graph(store: AnyStore) -> None:
+async def test_tenants_share_no_memory_on_one_loaded_graph(store: AnyStore) -> None:
     here = project(store)
     for number in range(12):
         name = f"person {number}"
         assert await run(here, f"tenant-{number}", "same thread", name) == [name, f"{name}'s friend"]
 
 
-async def test_a_factory_gets_it_too(store: AnyStore) -> None:
+async def test_factory_gets_the_memory_store(store: AnyStore) -> None:
     assert await run(project(store), "acme", "one", "ada", graph="factory") == ["ada", "ada's friend", "the factory"]
 
 
@@ -125,7 +126,7 @@ def begin_again(tx: Tx) -> Attempt:
     return Attempt(run.id, run.attempt)
 
 
-async def test_an_attempt_that_was_taken_over_remembers_nothing(store: AnyStore) -> None:
+async def test_superseded_attempt_writes_no_memory(store: AnyStore) -> None:
     here = project(store)
     first = await store.write("acme", begin)
     async with here.open("static", config_for("acme", "one", attempt=first)) as graph:
@@ -135,5 +136,5 @@ async def test_an_attempt_that_was_taken_over_remembers_nothing(store: AnyStore)
         second = await store.write("acme", begin_again)
         with pytest.raises(Fenced):
             await graph.store.aput(("people",), "too late", {})
-        assert [found.key for found in await graph.store.asearch(("people",))] == ["in time"]
+        assert [memory.key for memory in await graph.store.asearch(("people",))] == ["in time"]
     assert await run(here, "acme", "one", "ada", attempt=second) == ["ada", "ada's friend", "in time"]

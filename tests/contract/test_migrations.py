@@ -12,14 +12,14 @@ from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 
 from assent.errors import ConfigError
-from assent.store import migrations
-from assent.store.tables import metadata
+from assent.kernel.store import migrations
+from assent.kernel.store.tables import metadata
 from tests.contract.stores import both_databases, opened, outside
 from tests.postgres import Cluster
 
 UPGRADER = """
 import sys
-from assent.store import migrations
+from assent.kernel.store import migrations
 from alembic import command
 print("ready", flush=True)
 for url in sys.stdin:
@@ -59,7 +59,7 @@ def tables(url: str) -> set[str]:
     return set(inspect(outside(url)).get_table_names())
 
 
-def test_from_nothing_to_exactly_our_tables(empty: str) -> None:
+def test_new_database_has_exactly_the_declared_tables(empty: str) -> None:
     assert migrations.current(empty) is None
     assert migrations.upgrade(empty) == migrations.newest()
     assert migrations.current(empty) == migrations.newest()
@@ -67,7 +67,7 @@ def test_from_nothing_to_exactly_our_tables(empty: str) -> None:
     assert differences(empty) == []
 
 
-def test_an_older_one_comes_to_the_same_tables_and_keeps_what_is_in_it(empty: str) -> None:
+def test_older_database_is_upgraded_to_the_same_tables_with_its_rows(empty: str) -> None:
     """From the first revision, as Alembic made it, to the newest: what a new database is made as at once."""
     with migrations._connection(empty) as connection, migrations._exclusive(connection):
         migrations._run_alembic(connection, "0001")
@@ -78,13 +78,23 @@ def test_an_older_one_comes_to_the_same_tables_and_keeps_what_is_in_it(empty: st
             ),
             {"at": "2026-01-01T00:00:00Z" if "postgres" in empty else 0},
         )
+        connection.execute(
+            text(
+                "INSERT INTO api_keys (tenant_id, key_id, kind, name, user_id, hash, scopes, created_at)"
+                " VALUES ('t', 'k1', 'agent', 'bot', NULL, 'h1', '[]', :at),"
+                " ('t', 'k2', 'reviewer', 'x', 'u', 'h2', '[]', :at)"
+            ),
+            {"at": "2026-01-01T00:00:00Z" if "postgres" in empty else 0},
+        )
     assert migrations.upgrade(empty) == migrations.newest()
     assert differences(empty) == []
     with outside(empty).connect() as connection:
         assert connection.execute(text("SELECT name, groups FROM users")).one()[0] == "ana"
+        keys = connection.execute(text("SELECT key_id, principal_id FROM api_keys ORDER BY key_id")).all()
+        assert [tuple(key) for key in keys] == [("k1", "k1"), ("k2", None)]
 
 
-def test_a_missing_column_would_be_noticed(empty: str) -> None:
+def test_control_a_missing_column_is_noticed(empty: str) -> None:
     """The control of the comparison above."""
     migrations.upgrade(empty)
     with outside(empty).connect() as connection:
@@ -92,7 +102,7 @@ def test_a_missing_column_would_be_noticed(empty: str) -> None:
     assert differences(empty)
 
 
-def test_the_second_time_changes_nothing(empty: str) -> None:
+def test_second_upgrade_changes_nothing(empty: str) -> None:
     migrations.upgrade(empty)
     with outside(empty).connect() as connection:
         connection.execute(text("INSERT INTO event_heads VALUES ('acme', 5, 'x')"))
@@ -105,12 +115,12 @@ def test_a_database_newer_than_the_code_is_refused(empty: str) -> None:
     migrations.upgrade(empty)
     with outside(empty).connect() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(ConfigError, match="9999, newer than this Assent knows"):
+    with pytest.raises(ConfigError, match="9999, newer than this Assent supports"):
         migrations.upgrade(empty)
     assert migrations.current(empty) == "9999"
 
 
-def test_a_failed_upgrade_leaves_nothing(empty: str) -> None:
+def test_failed_upgrade_is_rolled_back_completely(empty: str) -> None:
     """Something of that name is in the way: all of the upgrade is undone, not only its last step."""
     assert migrations.current(empty) is None
     with outside(empty).connect() as connection:
@@ -136,7 +146,7 @@ def test_of_all_processes_that_start_at_once_one_upgrades(empty_databases: list[
 
 
 @both_databases
-async def test_it_upgrades_beside_a_running_server(database: str) -> None:
+async def test_database_is_upgraded_beside_a_running_server(database: str) -> None:
     async with opened(database) as store:
         await store.write(None, lambda tx: tx.now())
         assert migrations.upgrade(database) == migrations.newest()

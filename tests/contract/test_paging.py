@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sqlalchemy import Row, select
 
 from assent.errors import Invalid
-from assent.store.paging import Keyset, Page
-from assent.store.tables import TENANT
-from assent.store.transaction import Tx
+from assent.kernel.store.paging import Keyset, Page
+from assent.kernel.store.tables import TENANT
+from assent.kernel.store.transaction import Tx
 from tests.contract.stores import AnyStore
 from tests.contract.tables import notes
 
@@ -48,15 +48,15 @@ def _item(row: Row[Any]) -> Item:
 async def walk(store: AnyStore, tenant: str, order: Keyset, limit: int) -> list[list[Item]]:
     pages, cursor = [], None
     while True:
-        found = await store.read(tenant, page, order, limit, cursor)
-        pages.append(found.items)
-        if (cursor := found.next) is None:
+        page_of_rows = await store.read(tenant, page, order, limit, cursor)
+        pages.append(page_of_rows.items)
+        if (cursor := page_of_rows.next) is None:
             return pages
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(offsets=moments, limit=st.integers(1, 9), order=orders)
-async def test_the_pages_together_are_the_sorted_whole(
+async def test_pages_together_are_the_sorted_list(
     store: AnyStore, offsets: list[int], limit: int, order: Keyset
 ) -> None:
     tenant = uuid.uuid4().hex
@@ -73,7 +73,7 @@ async def test_the_pages_together_are_the_sorted_whole(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=moments, meanwhile=moments, limit=st.integers(1, 9), order=orders)
-async def test_inserts_in_between_move_nothing(
+async def test_inserts_between_pages_neither_repeat_nor_skip_rows(
     store: AnyStore, before: list[int], meanwhile: list[int], limit: int, order: Keyset
 ) -> None:
     """Each row that was there from the beginning is met exactly once; by offset, rows would repeat or be skipped."""
@@ -83,14 +83,14 @@ async def test_inserts_in_between_move_nothing(
     await store.write(tenant, fill, meanwhile, first=1000)
     met, cursor = list(first.items), first.next
     while cursor:
-        found = await store.read(tenant, page, order, limit, cursor)
-        met, cursor = met + found.items, found.next
+        page_of_rows = await store.read(tenant, page, order, limit, cursor)
+        met, cursor = met + page_of_rows.items, page_of_rows.next
     assert sorted(number for _, number in met if number < 1000) == list(range(len(before)))
     assert met == sorted(met, reverse=order.descending)
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1001])
-async def test_a_page_has_a_size(store: AnyStore, limit: int) -> None:
+async def test_page_has_at_most_its_limit(store: AnyStore, limit: int) -> None:
     with pytest.raises(Invalid, match="limit"):
         await store.read("acme", page, ASCENDING, limit, None)
 
@@ -114,14 +114,14 @@ BAD_CURSORS = {
 
 
 @pytest.mark.parametrize("cursor", BAD_CURSORS.values(), ids=BAD_CURSORS.keys())
-async def test_a_cursor_that_we_did_not_give_out_is_refused(store: AnyStore, cursor: str) -> None:
+async def test_forged_cursor_is_refused(store: AnyStore, cursor: str) -> None:
     with pytest.raises(Invalid, match="cursor"):
         await store.read("acme", page, ASCENDING, 10, cursor)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cursor=st.text(max_size=40) | st.from_regex(r"[A-Za-z0-9_-]{0,60}", fullmatch=True))
-async def test_no_cursor_does_worse_than_being_refused(store: AnyStore, cursor: str) -> None:
+async def test_any_cursor_is_accepted_or_refused(store: AnyStore, cursor: str) -> None:
     with suppress(Invalid):
         await store.read("acme", page, ASCENDING, 10, cursor)
 

@@ -2,10 +2,10 @@
 
 import asyncio
 
-from assent.domain.access import operator
-from assent.domain.policies import parse
-from assent.services.policies import BUILT_IN, Policies
-from assent.store import policies as rows
+from assent.identity.model.access import operator
+from assent.review.model.policies import parse
+from assent.review.policies import BUILT_IN, Policies
+from assent.review.rows import policies as rows
 from tests.contract.stores import AnyStore
 
 
@@ -15,8 +15,10 @@ async def test_servers_that_start_together_put_one_policy_in_force(store: AnySto
     assert (await store.read("default", rows.in_force)).number == 1
 
 
-async def test_policies_put_at_once_get_a_version_each(store: AnyStore) -> None:
+async def test_concurrent_policies_get_one_version_each(store: AnyStore) -> None:
     policies = Policies(store)
-    texts = [f'default = "ask"\n[[rules]]\nname = "n{one}"\ntool = "t{one}"\nthen = "never"' for one in range(12)]
+    texts = [
+        f'default = "ask"\n[[rules]]\nname = "n{number}"\ntool = "t{number}"\nthen = "never"' for number in range(12)
+    ]
     put = await asyncio.gather(*(policies.put(operator(), text) for text in texts))
     assert sorted(one.number for one in put) == list(range(1, 13))

@@ -13,10 +13,10 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import make_url
 
-from assent.engine.queues import jobs
 from assent.errors import ConfigError
-from assent.store import migrations
-from assent.store.tables import metadata
+from assent.kernel.store import migrations
+from assent.kernel.store.tables import metadata
+from assent.runs.queues import jobs
 from tests.contract.stores import outside
 from tests.postgres import Cluster
 
@@ -24,7 +24,7 @@ TABLES = "SELECT table_schema FROM information_schema.tables WHERE table_name LI
 ON_SQLITE = """
 import asyncio, sys
 from assent.app import open_engine, open_services
-from assent.engine.loader import LoadedGraphs
+from assent.runs.project.loader import LoadedGraphs
 from assent.settings import Settings
 
 async def main():
@@ -43,14 +43,14 @@ def url(postgres: Cluster) -> Iterator[str]:
         yield url
 
 
-async def test_many_processes_make_them_once_and_leave_ours_alone(url: str) -> None:
+async def test_concurrent_processes_create_queue_tables_once(url: str) -> None:
     await asyncio.gather(*(jobs.install(url) for _ in range(5)))
     assert _schemas(url) == {jobs.SCHEMA}
     with outside(url).connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
 
 
-async def test_those_of_another_version_are_replaced(url: str) -> None:
+async def test_queue_tables_of_another_version_are_replaced(url: str) -> None:
     await jobs.install(url)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"COMMENT ON SCHEMA {jobs.SCHEMA} IS 'procrastinate of old'")
@@ -60,7 +60,7 @@ async def test_those_of_another_version_are_replaced(url: str) -> None:
         connection.execute(f"SELECT count(*) FROM {jobs.SCHEMA}.procrastinate_events")
 
 
-async def test_a_role_that_may_not_make_them_is_told(url: str) -> None:
+async def test_role_without_the_create_right_gets_an_error(url: str) -> None:
     role = make_url(url).database or ""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f'CREATE ROLE "{role}" LOGIN')
@@ -72,9 +72,9 @@ async def test_a_role_that_may_not_make_them_is_told(url: str) -> None:
             connection.execute(f'DROP ROLE "{role}"')
 
 
-def test_nothing_of_it_is_imported_on_sqlite() -> None:
-    found = subprocess.run([sys.executable, "-c", ON_SQLITE], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+def test_queue_library_is_not_imported_on_sqlite() -> None:
+    process = subprocess.run([sys.executable, "-c", ON_SQLITE], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"
 
 
 def _schemas(url: str) -> set[str]:

@@ -1,31 +1,37 @@
-"""What every queue must do: one run at a time on a thread, in order, whatever is asked for, cancelled or restarted."""
+"""The contract of every queue: one run at a time on a thread, in order, through cancellations and restarts."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
-from assent.domain.access import DEFAULT_TENANT
-from assent.domain.runs import Cancel, Run, RunStatus, Strategy
-from assent.domain.threads import ThreadStatus
 from assent.errors import NotFound, ThreadBusy
+from assent.identity.model.access import DEFAULT_TENANT
+from assent.kernel.store.transaction import Tx
 from assent.settings import Settings
-from assent.store import runs
-from assent.store.checkpoints import Attempt
-from assent.store.transaction import Tx
+from assent.threads.model.runs import Cancel, Run, RunStatus, Strategy
+from assent.threads.model.threads import ThreadStatus
+from assent.threads.rows import runs
+from assent.threads.rows.checkpoints import Attempt
+from assent.threads.run_requests import RunRequest
 from tests.contract.queues import CALLER, Site, queue, queue_settings, site, until
+from tests.contract.stores import outside
 from tests.scoreboard import Count, RecordScore
 
 __all__ = ["queue", "queue_settings", "site"]
 
 THREADS = 10
+only_embedded = pytest.mark.parametrize("queue", ["embedded"], indirect=True)
 only_procrastinate = pytest.mark.parametrize("queue", ["procrastinate"], indirect=True)
 
 
-async def test_a_run_starts_and_ends(site: Site) -> None:
+async def test_handed_over_run_starts_and_ends(site: Site) -> None:
     thread = await site.thread()
     run = await site.start(thread, "one")
     await site.until_idle()
@@ -36,7 +42,7 @@ async def test_a_run_starts_and_ends(site: Site) -> None:
     assert (await site.row(thread)).status is ThreadStatus.IDLE
 
 
-async def test_a_transaction_that_fails_hands_nothing_over(site: Site) -> None:
+async def test_failed_transaction_hands_no_run_over(site: Site) -> None:
     thread = await site.thread()
     first = await site.start(thread, "first", hold=True)
     queued = await site.start(thread, "queued", multitask_strategy=Strategy.ENQUEUE)
@@ -54,7 +60,7 @@ async def test_a_transaction_that_fails_hands_nothing_over(site: Site) -> None:
     assert (await site.run(first), await site.run(queued)) != (None, None)
 
 
-async def test_a_handover_too_many_does_no_harm(site: Site) -> None:
+async def test_repeated_handover_has_no_effect(site: Site) -> None:
     """Only the row decides whether it is a run's turn."""
     thread = await site.thread()
     first = await site.start(thread, "first", hold=True)
@@ -69,6 +75,22 @@ async def test_a_handover_too_many_does_no_harm(site: Site) -> None:
     await site.until_idle()
     assert not site.trace.met
     assert await site.done(thread) == ["first.a", "first.b", "behind.a", "behind.b"]
+
+
+async def test_runs_of_one_actor_do_not_delay_runs_of_another(queue_settings: Settings) -> None:
+    site = Site(queue_settings.model_copy(update={"run_concurrency": 1}))
+    async with site.processes(1):
+        await site.start(await site.thread(), "held", hold=True)
+        await until(lambda: _entered(site, "held"), "the run did not start")
+        for number in range(5):
+            await site.start(await site.thread(), f"many {number}")
+        another = replace(CALLER, id="another", name="another")
+        thread = await site.engine.threads.create(another)
+        await site.engine.runs.create(another, thread.id, RunRequest("traced", input={"tag": "another"}))
+        site.trace.gate("held").set()
+        await site.until_idle()
+    order = list(dict.fromkeys(tag for _, tag, _ in site.trace.entered))
+    assert order == ["held", "many 0", "another", "many 1", "many 2", "many 3", "many 4"]
 
 
 @pytest.mark.parametrize("how", Cancel)
@@ -124,6 +146,28 @@ async def test_a_delayed_run_waits_for_its_time_and_then_for_its_turn(site: Site
     assert not site.trace.met
 
 
+@only_embedded
+async def test_delayed_run_whose_wake_up_write_fails_is_woken_later(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The embedded queue has no rescue: nothing else looks for the run before the next start."""
+    refuse = "CREATE TRIGGER refuse BEFORE UPDATE OF wake_at ON runs BEGIN SELECT RAISE(ABORT, 'refused'); END"
+    with outside(site.settings.database).connect() as connection:
+        connection.execute(text(refuse))
+        delayed = await site.start(await site.thread(), "delayed", after_seconds=0.01)
+
+        async def failed_three_times() -> bool:
+            return sum("store call failed" in record.message for record in caplog.records) >= 3
+
+        await until(failed_three_times, "the wake-up was not retried", patience=10)
+        assert not await _woken(site, delayed)
+        connection.execute(text("DROP TRIGGER refuse"))
+    await site.until_idle()
+    ended = await site.run(delayed)
+    assert ended is not None
+    assert ended.status is RunStatus.SUCCESS
+
+
 async def test_a_process_that_stops_hands_its_runs_back(queue: str, queue_settings: Settings) -> None:
     site = Site(queue_settings)
     async with site.processes(1):
@@ -143,8 +187,30 @@ async def test_a_process_that_stops_hands_its_runs_back(queue: str, queue_settin
         assert await site.run(delayed) is not None
 
 
+async def test_a_run_that_was_begun_before_and_waits_for_a_place_can_be_cancelled(queue_settings: Settings) -> None:
+    """Only its next attempt can end it, so it must not lose its turn."""
+    site = Site(queue_settings)
+    async with site.processes(1):
+        started = [await site.start(await site.thread(), tag, hold=True) for tag in ("one", "other")]
+        for tag in ("one", "other"):
+            await until(partial(_entered, site, tag), "the run did not start")
+    site.settings = queue_settings.model_copy(update={"run_concurrency": 1})
+    async with site.processes(1):
+        await until(lambda: _any(site, started, attempt=2), "no run was taken up again")
+        run_rows = [await site.run(run) for run in started]
+        [waits] = [run for run in run_rows if run is not None and run.status is RunStatus.PENDING]
+        await site.engine.runs.cancel(CALLER, waits.thread_id, waits.id, Cancel.INTERRUPT)
+        for tag in ("one", "other"):
+            site.trace.gate(tag).set()
+        await site.until_idle()
+        ended = await site.run(waits)
+        assert ended is not None
+        assert (ended.status, ended.lost) == (RunStatus.INTERRUPTED, 0)
+        assert (await site.row(waits.thread_id)).status is not ThreadStatus.BUSY
+
+
 @only_procrastinate
-async def test_nothing_of_an_attempt_that_was_taken_over_counts(site: Site) -> None:
+async def test_writes_of_a_superseded_attempt_are_refused(site: Site) -> None:
     """Both attempts go on side by side; what the earlier one still writes is refused."""
     thread = await site.thread()
     run = await site.start(thread, "held", hold=True)
@@ -160,7 +226,7 @@ async def test_nothing_of_an_attempt_that_was_taken_over_counts(site: Site) -> N
 
 
 @only_procrastinate
-async def test_what_the_queue_lost_is_found_again(site: Site) -> None:
+async def test_runs_lost_by_the_queue_are_restored_from_rows(site: Site) -> None:
     """Nothing is in it that our own rows do not say as well."""
     held, delayed = await site.thread(), await site.thread()
     first = await site.start(held, "first", hold=True)
@@ -178,7 +244,7 @@ async def test_what_the_queue_lost_is_found_again(site: Site) -> None:
 @pytest.mark.scoreboard
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("strategy", [*Strategy, None], ids=lambda one: one or "mixed")
-async def test_many_creates_at_once(
+async def test_concurrent_creates_follow_their_strategy(
     site: Site, queue: str, strategy: Strategy | None, count: Count, record_score: RecordScore
 ) -> None:
     creates = count(full=200, quick=40)
@@ -236,10 +302,15 @@ async def _entered(site: Site, tag: str) -> bool:
 
 
 async def _woken(site: Site, run: Run) -> bool:
-    found: Any = await site.store.read(DEFAULT_TENANT, runs.get, run.id)
-    return found.wake_at is None
+    run_row: Any = await site.store.read(DEFAULT_TENANT, runs.get, run.id)
+    return run_row.wake_at is None
 
 
 async def _again(site: Site, run: Run) -> bool:
-    found = await site.run(run)
-    return found is not None and found.attempt == 2
+    run_row = await site.run(run)
+    return run_row is not None and run_row.attempt == 2
+
+
+async def _any(site: Site, several: list[Run], *, attempt: int) -> bool:
+    run_rows = [await site.run(run) for run in several]
+    return any(run is not None and run.attempt == attempt for run in run_rows)

@@ -6,14 +6,16 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from assent.domain.access import operator
-from assent.domain.items import Execution, Item
-from assent.domain.questions import Verb
-from assent.services import deciding
-from assent.services.audit import Audit
-from assent.services.retention import Retention
-from assent.store import events, grants, items, tables
-from assent.store.transaction import Tx
+from assent.audit.service import Audit
+from assent.identity.model.access import operator
+from assent.kernel import events
+from assent.kernel.store import tables
+from assent.kernel.store.transaction import Tx
+from assent.retention import Retention
+from assent.review.decisions import decide
+from assent.review.model.items import Execution, Item
+from assent.review.model.questions import Verb
+from assent.review.rows import grants, items
 from tests.contract.asks import confirmation, person, proposal, wait_for
 from tests.contract.stores import AnyStore
 
@@ -40,7 +42,7 @@ async def decided(store: AnyStore, thread: str = "t", verb: Verb = Verb.REJECT, 
     """An item that was decided, and what was decided has arrived."""
     item = await asked(store, thread, **more)
     said = proposal(item, verb, message="no" if verb is Verb.REJECT else None)
-    await store.write(ACME, deciding.decide, ANA, item.id, said)
+    await store.write(ACME, decide.decide, ANA, item.id, said)
     await store.write(ACME, set_deliveries, "delivered")
     return item
 
@@ -66,7 +68,7 @@ async def left(store: AnyStore, item: Item) -> bool:
     return sum(await store.read(ACME, rows, item.id)) > 0
 
 
-async def test_a_closed_item_goes_with_all_that_hangs_on_it(store: AnyStore) -> None:
+async def test_closed_item_is_removed_with_its_dependent_rows(store: AnyStore) -> None:
     item, other = await decided(store, verb=Verb.APPROVE), await asked(store, tenant="other")
 
     def hang(tx: Tx) -> None:
@@ -93,7 +95,7 @@ async def test_a_closed_item_goes_with_all_that_hangs_on_it(store: AnyStore) -> 
     assert await prune(store) == 0
 
 
-async def test_what_is_open_stays(store: AnyStore) -> None:
+async def test_open_item_is_kept(store: AnyStore) -> None:
     item = await asked(store)
     store.clock_offset = 2 * YEAR
     assert await prune(store) == 0
@@ -101,7 +103,7 @@ async def test_what_is_open_stays(store: AnyStore) -> None:
 
 
 @pytest.mark.parametrize("status", ["pending", "sending", "failed"])
-async def test_what_is_not_delivered_stays(store: AnyStore, status: str) -> None:
+async def test_undelivered_item_is_kept(store: AnyStore, status: str) -> None:
     item = await decided(store)
     await store.write(ACME, set_deliveries, status)
     store.clock_offset = 2 * YEAR
@@ -111,14 +113,14 @@ async def test_what_is_not_delivered_stays(store: AnyStore, status: str) -> None
 
 @pytest.mark.promise("P2")
 @pytest.mark.parametrize("execution", list(Execution))
-async def test_what_is_in_doubt_stays(store: AnyStore, execution: Execution) -> None:
+async def test_item_in_doubt_is_kept(store: AnyStore, execution: Execution) -> None:
     item = await decided(store)
     await store.write(ACME, lambda tx: items.change(tx, item, execution=execution))
     store.clock_offset = 2 * YEAR
     assert await prune(store) == (0 if execution in (Execution.STARTED, Execution.IN_DOUBT) else 1)
 
 
-async def test_what_could_still_be_used_stays(store: AnyStore) -> None:
+async def test_item_with_a_usable_grant_is_kept(store: AnyStore) -> None:
     item = await decided(store, verb=Verb.APPROVE)
     [grant] = await store.read(ACME, grants.of_item, item.id)
     store.clock_offset = grant.expires_at - grant.created_at - timedelta(minutes=1)
@@ -127,7 +129,7 @@ async def test_what_could_still_be_used_stays(store: AnyStore) -> None:
     assert await prune(store, timedelta(minutes=1)) == 1
 
 
-async def test_a_thread_that_is_not_over_keeps_all_its_items(store: AnyStore) -> None:
+async def test_items_of_an_active_thread_are_kept(store: AnyStore) -> None:
     first = await decided(store)
     await store.write(ACME, wait_for, "t", j=confirmation("d", "pay", {"n": 2}))
     store.clock_offset = 2 * YEAR
@@ -139,7 +141,7 @@ async def test_a_thread_that_is_not_over_keeps_all_its_items(store: AnyStore) ->
     assert await prune(store) == 2
 
 
-async def test_many_go_a_few_at_a_time(store: AnyStore) -> None:
+async def test_many_items_are_removed_in_batches(store: AnyStore) -> None:
     for number in range(230):
         await asked(store, f"t{number}")
         await store.write(ACME, wait_for, f"t{number}")

@@ -1,4 +1,4 @@
-"""Whoever edits, deletes, swaps or reorders rows of the timeline is found, by the service and by the command."""
+"""The service and the command find edited, deleted, swapped and reordered rows of the timeline."""
 
 import asyncio
 import json
@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable
 import pytest
 from sqlalchemy import text
 
-from assent.cli.main import main
-from assent.domain.access import operator
-from assent.domain.timeline import Break
+from assent.audit.service import Audit, verify_export
 from assent.errors import Invalid
-from assent.services.audit import Audit, verify_export
-from assent.store import events
-from assent.store.transaction import Tx
+from assent.identity.model.access import operator
+from assent.kernel import events
+from assent.kernel.store.transaction import Tx
+from assent.kernel.timeline import Break
+from assent.surfaces.cli.main import main
 from tests.contract.stores import AnyStore, both_databases, only_sqlite, outside
 from tests.contract.tampering import ACTS, Dice, load, save, tamper
 from tests.scoreboard import Count, RecordScore
@@ -47,7 +47,7 @@ async def write_stories(store: AnyStore) -> None:
 async def breaks(store: AnyStore) -> list[Break]:
     audit = Audit(store)
     verdicts = [await audit.verify(operator(tenant)) for tenant in await audit.tenants()]
-    return [found for verdict in verdicts for found in verdict.breaks]
+    return [chain_break for verdict in verdicts for chain_break in verdict.breaks]
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ async def test_every_tampering_is_found(
 
 
 @only_sqlite
-async def test_a_process_of_its_own_finds_it_and_says_where(database: str, store: AnyStore) -> None:
+async def test_verify_in_another_process_finds_the_position(database: str, store: AnyStore) -> None:
     await store.write("acme", tell_a_story, 9)
     with outside(database).connect() as connection:
         connection.execute(text("UPDATE events SET actor = 'reviewer:innocent' WHERE seq = 4"))
@@ -141,7 +141,7 @@ UNREADABLE = [
 
 @only_sqlite
 @pytest.mark.parametrize("statement", UNREADABLE)
-async def test_what_cannot_even_be_read_is_a_break_and_no_crash(database: str, store: AnyStore, statement: str) -> None:
+async def test_unreadable_row_is_reported_as_a_break(database: str, store: AnyStore, statement: str) -> None:
     """A SQLite column takes any type."""
     await store.write("acme", tell_a_story, 9)
     with outside(database).connect() as connection:
@@ -192,8 +192,8 @@ def _drop_a_line(lines: list[str], dice: random.Random) -> list[str]:
 
 
 def _swap_two_lines(lines: list[str], dice: random.Random) -> list[str]:
-    one, other = dice.sample(range(len(lines)), 2)
-    lines[one], lines[other] = lines[other], lines[one]
+    first, other = dice.sample(range(len(lines)), 2)
+    lines[first], lines[other] = lines[other], lines[first]
     return lines
 
 

@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy import bindparam, delete, exists, select, update
 
-from assent.store import users
-from assent.store.tables import TENANT
-from assent.store.transaction import TenantForgotten, Tx
+from assent.identity.rows import users
+from assent.kernel.store.tables import TENANT
+from assent.kernel.store.transaction import TenantForgotten, Tx
 from tests.contract.stores import AnyStore
 from tests.contract.tables import add, compare_and_set, counters, notes, pointers, values
 
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.promise("P10")
 
 
 @pytest.mark.parametrize("statement", FORGETFUL, ids=str)
-async def test_a_statement_that_forgets_the_tenant_is_refused(store: AnyStore, statement: object) -> None:
+async def test_statement_without_a_tenant_condition_is_refused(store: AnyStore, statement: object) -> None:
     await store.write(OTHER, add, "x", value=1)
     for go in (store.read, store.write):
         with pytest.raises(TenantForgotten):
@@ -55,12 +55,12 @@ async def test_a_statement_that_forgets_the_tenant_is_refused(store: AnyStore, s
 
 
 @pytest.mark.parametrize("statement", HELD, ids=str)
-async def test_a_statement_that_holds_every_table_to_the_tenant_passes(store: AnyStore, statement: object) -> None:
+async def test_control_statement_with_tenant_conditions_is_accepted(store: AnyStore, statement: object) -> None:
     """The control of the one above."""
     await store.read(ACME, lambda tx: tx.all(statement))  # type: ignore[arg-type]
 
 
-async def test_another_tenants_rows_are_not_there(store: AnyStore) -> None:
+async def test_rows_of_another_tenant_are_not_found(store: AnyStore) -> None:
     await store.write(ACME, add, "x", value=1)
     assert await store.read(OTHER, values) == {}
     assert await store.write(OTHER, compare_and_set, "x", 1, 2) is False
@@ -68,7 +68,7 @@ async def test_another_tenants_rows_are_not_there(store: AnyStore) -> None:
     assert await store.read(ACME, values) == {"x": 1}
 
 
-async def test_a_row_is_the_transactions_tenants_whatever_it_says_itself(store: AnyStore) -> None:
+async def test_inserted_row_gets_the_tenant_of_the_transaction(store: AnyStore) -> None:
     await store.write(ACME, lambda tx: tx.insert(counters, tenant_id=OTHER, name="x", value=1))
     await store.write(ACME, lambda tx: tx.insert_new(counters, tenant_id=OTHER, name="y", value=2))
     await store.write(ACME, lambda tx: tx.insert_all(counters, [{"tenant_id": OTHER, "name": "z", "value": 3}]))
@@ -76,13 +76,13 @@ async def test_a_row_is_the_transactions_tenants_whatever_it_says_itself(store: 
     assert await store.read(ACME, values) == {"x": 1, "y": 2, "z": 3}
 
 
-async def test_a_parameter_cannot_change_whose_rows_are_meant(store: AnyStore) -> None:
+async def test_parameter_cannot_change_the_tenant(store: AnyStore) -> None:
     await store.write(OTHER, add, "x", value=1)
     statement = select(counters).where(counters.c.tenant_id == TENANT)
     assert await store.read(ACME, lambda tx: tx.all(statement, tenant=OTHER)) == []
 
 
-async def test_a_transaction_across_tenants_sees_all_and_has_no_tenant(store: AnyStore) -> None:
+async def test_control_transaction_across_tenants_sees_all_rows(store: AnyStore) -> None:
     """The control of isolation: the rows of both are there, and only this way of opening shows them together."""
     await store.write(ACME, add, "x", value=1)
     await store.write(OTHER, add, "x", value=2)
@@ -92,7 +92,7 @@ async def test_a_transaction_across_tenants_sees_all_and_has_no_tenant(store: An
         await store.read(None, lambda tx: tx.tenant)
 
 
-async def test_a_tenants_statement_across_tenants_names_nobody(store: AnyStore) -> None:
+async def test_tenant_statement_in_a_transaction_across_tenants_is_refused(store: AnyStore) -> None:
     """Fails closed: without a tenant, a statement that wants one does not run at all."""
 
     def look(tx: Tx) -> object:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from sqlalchemy import event, text
 
-from assent.domain.threads import Lifetime, Query, SortBy, Thinning, Thread, ThreadStatus
-from assent.store import checkpoints, thread_search, thread_storage, threads
-from assent.store.checkpoints import Stored, StoredWrite
-from assent.store.tables import threads as table
-from assent.store.transaction import Tx
+from assent.kernel.store.tables import threads as table
+from assent.kernel.store.transaction import Tx
+from assent.threads.model.threads import Lifetime, Query, SortBy, Thinning, Thread, ThreadStatus
+from assent.threads.rows import checkpoints, thread_search, thread_storage, threads
+from assent.threads.rows.checkpoints import Stored, StoredWrite
 from tests.contract.stores import AnyStore, both_databases, outside
 
 TENANT = "acme"
@@ -71,14 +71,14 @@ def plan(url: str, query: Query) -> str:
 
 
 @both_databases
-async def test_what_people_look_for_is_one_walk_along_an_index(store: AnyStore, database: str) -> None:
+async def test_thread_searches_use_an_index(store: AnyStore, database: str) -> None:
     await store.write(TENANT, fill, MANY)
     for query, index in WALKS:
-        found = plan(database, query)
-        assert f"ix_threads_tenant_id_{index}" in found, (query, found)
-        assert "TEMP B-TREE" not in found, (query, found)
-        assert "Sort" not in found, (query, found)
-        assert "Seq Scan" not in found, (query, found)
+        query_plan = plan(database, query)
+        assert f"ix_threads_tenant_id_{index}" in query_plan, (query, query_plan)
+        assert "TEMP B-TREE" not in query_plan, (query, query_plan)
+        assert "Sort" not in query_plan, (query, query_plan)
+        assert "Seq Scan" not in query_plan, (query, query_plan)
 
 
 async def add(store: AnyStore, metadata: dict[str, Any] | None = None, *, tenant: str = TENANT) -> str:
@@ -88,9 +88,9 @@ async def add(store: AnyStore, metadata: dict[str, Any] | None = None, *, tenant
 
 
 async def get(store: AnyStore, thread_id: str) -> Thread:
-    found = await store.read(TENANT, threads.get, thread_id)
-    assert found is not None
-    return found
+    thread_row = await store.read(TENANT, threads.get, thread_id)
+    assert thread_row is not None
+    return thread_row
 
 
 def ask(tx: Tx, thread_id: str, question: str) -> None:
@@ -105,7 +105,7 @@ def ask(tx: Tx, thread_id: str, question: str) -> None:
     )
 
 
-async def test_a_question_that_came_later_stays_unseen(store: AnyStore) -> None:
+async def test_later_question_stays_unseen(store: AnyStore) -> None:
     thread_id = await add(store)
     await store.write(TENANT, ask, thread_id, "first")
     first = await get(store, thread_id)
@@ -119,7 +119,7 @@ async def test_a_question_that_came_later_stays_unseen(store: AnyStore) -> None:
     assert (await get(store, thread_id)).shown
 
 
-async def test_a_lifetime_ends_on_the_databases_clock(store: AnyStore) -> None:
+async def test_time_to_live_ends_by_the_databases_clock(store: AnyStore) -> None:
     kept, short, busy, long = [await add(store) for _ in range(4)]
     for thread_id, minutes in ((short, 5.0), (busy, 5.0), (long, 60.0)):
         await store.write(TENANT, threads.set_lifetime, thread_id, Lifetime(minutes, Thinning.KEEP_LATEST))
@@ -135,8 +135,8 @@ async def test_a_lifetime_ends_on_the_databases_clock(store: AnyStore) -> None:
 
 
 async def search(store: AnyStore, query: Query, *, tenant: str = TENANT) -> list[str]:
-    found, _ = await store.read(tenant, thread_search.search, query)
-    return [thread.id for thread in found]
+    matching_threads, _ = await store.read(tenant, thread_search.search, query)
+    return [thread.id for thread in matching_threads]
 
 
 async def test_a_search_stays_inside_its_tenant(store: AnyStore) -> None:
@@ -157,7 +157,7 @@ async def test_values_that_are_null_do_not_break_a_search_by_values(store: AnySt
 
 @pytest.mark.parametrize("order", list(SortBy))
 @pytest.mark.parametrize("descending", [True, False])
-async def test_pages_follow_one_another_in_any_order(store: AnyStore, order: SortBy, descending: bool) -> None:
+async def test_pages_are_complete_in_any_sort_order(store: AnyStore, order: SortBy, descending: bool) -> None:
     await store.write(TENANT, fill, 25)
     seen: list[str] = []
     for offset in range(0, 30, 10):
@@ -203,13 +203,13 @@ async def test_only_the_latest_state_of_each_namespace_is_kept(store: AnyStore) 
     assert head.parent_id is None
 
 
-async def test_a_past_that_the_latest_state_stands_on_is_not_thinned_out(store: AnyStore) -> None:
+async def test_history_needed_by_the_latest_state_is_not_pruned(store: AnyStore) -> None:
     thread_id = await with_past(store, [("", 1), ("", 2)], '{"counters_since_delta_snapshot": {"log": [1, 1]}}')
     assert not await store.write(TENANT, thread_storage.keep_latest, thread_id)
     assert len(await store.read(TENANT, past, thread_id)) == 2
 
 
-async def test_a_copy_has_checkpoints_of_its_own(store: AnyStore) -> None:
+async def test_copy_has_its_own_checkpoints(store: AnyStore) -> None:
     source = await with_past(store, [("", 1), ("child:1", 2)])
     copied = await add(store)
     await store.write(TENANT, thread_storage.copy_checkpoints, source, copied)

@@ -10,17 +10,10 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from assent.errors import Conflict, Unavailable
-from assent.store.postgres import PostgresStore
-from assent.store.transaction import Tx
-from tests.contract.stores import (
-    AnyStore,
-    all_at_once,
-    both_databases,
-    only_postgres,
-    only_sqlite,
-    opened,
-    outside,
-)
+from assent.kernel.store.postgres import PostgresStore
+from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.transaction import Tx
+from tests.contract.stores import AnyStore, all_at_once, both_databases, only_postgres, only_sqlite, opened, outside
 from tests.contract.tables import add, compare_and_set, notes, point, values
 
 TENANT = "acme"
@@ -43,20 +36,20 @@ def adding(name: str) -> Counted:
     return Counted(lambda tx: add(tx, name))
 
 
-async def test_a_write_answers_with_its_result_and_is_there_for_reads(store: AnyStore) -> None:
+async def test_write_returns_its_result_and_is_visible_to_reads(store: AnyStore) -> None:
     assert await store.write(TENANT, add, "one", value=1) == "one"
     assert await store.read(TENANT, values) == {"one": 1}
 
 
 @both_databases
-async def test_what_was_written_is_there_after_reopening(database: str, store: AnyStore) -> None:
+async def test_written_rows_are_there_after_reopening(database: str, store: AnyStore) -> None:
     await store.write(TENANT, add, "one")
     await store.close()
     async with opened(database) as again:
         assert await again.read(TENANT, values) == {"one": 0}
 
 
-async def test_a_closed_store_says_so(store: AnyStore) -> None:
+async def test_call_on_a_closed_store_raises(store: AnyStore) -> None:
     await store.close()
     with pytest.raises(Unavailable, match="closed"):
         await store.write(TENANT, add, "one")
@@ -72,9 +65,7 @@ async def test_a_store_opens_again_after_closing(store: AnyStore) -> None:
 
 
 @pytest.mark.parametrize("error", [Conflict("no"), ValueError("no"), KeyError("no"), asyncio.CancelledError("no")])
-async def test_what_a_function_raises_reaches_its_caller_and_nothing_stays(
-    store: AnyStore, error: BaseException
-) -> None:
+async def test_error_of_a_function_reaches_its_caller_and_is_rolled_back(store: AnyStore, error: BaseException) -> None:
     def fail(tx: Tx) -> None:
         add(tx, "half")
         raise error
@@ -84,7 +75,7 @@ async def test_what_a_function_raises_reaches_its_caller_and_nothing_stays(
     assert await store.read(TENANT, values) == {}
 
 
-async def test_a_stray_stop_iteration_hangs_nobody(store: AnyStore) -> None:
+async def test_stop_iteration_of_a_function_blocks_no_other_write(store: AnyStore) -> None:
     """A future refuses StopIteration, and a loop that stops there would leave every neighbour waiting for ever."""
     outcomes = await asyncio.wait_for(
         all_at_once(store, TENANT, adding("a"), lambda tx: next(iter(())), adding("b")), timeout=10
@@ -92,7 +83,7 @@ async def test_a_stray_stop_iteration_hangs_nobody(store: AnyStore) -> None:
     assert [outcomes[0], type(outcomes[1]), outcomes[2]] == ["a", RuntimeError, "b"]
 
 
-async def test_one_function_of_a_group_is_undone_while_its_neighbours_commit(store: AnyStore) -> None:
+async def test_failing_function_of_a_group_is_rolled_back_alone(store: AnyStore) -> None:
     def fail(tx: Tx) -> None:
         add(tx, "half")
         raise Conflict("refused")
@@ -104,7 +95,7 @@ async def test_one_function_of_a_group_is_undone_while_its_neighbours_commit(sto
     assert before.runs == after.runs == 1
 
 
-async def test_a_bad_statement_undoes_its_own_function_only(store: AnyStore) -> None:
+async def test_bad_statement_rolls_back_its_own_function_only(store: AnyStore) -> None:
     def twice(tx: Tx) -> None:
         add(tx, "same")
         add(tx, "same")
@@ -114,7 +105,7 @@ async def test_a_bad_statement_undoes_its_own_function_only(store: AnyStore) -> 
     assert await store.read(TENANT, values) == {"before": 0, "after": 0}
 
 
-async def test_when_the_commit_fails_only_the_guilty_function_does(store: AnyStore) -> None:
+async def test_failure_at_commit_fails_only_the_function_that_caused_it(store: AnyStore) -> None:
     """The reference to nowhere is found by COMMIT itself, after every function of the group had gone well."""
     before, guilty, after = adding("before"), Counted(lambda tx: point(tx, "p", "nowhere")), adding("after")
     outcomes = await all_at_once(store, TENANT, before, guilty, after)
@@ -125,7 +116,7 @@ async def test_when_the_commit_fails_only_the_guilty_function_does(store: AnySto
     assert [before.runs, guilty.runs, after.runs] == [runs, runs, runs]
 
 
-async def test_a_good_reference_passes_the_same_commit(store: AnyStore) -> None:
+async def test_control_a_valid_reference_commits(store: AnyStore) -> None:
     def both(tx: Tx) -> None:
         point(tx, "p", "later")
         add(tx, "later")
@@ -151,7 +142,7 @@ async def test_a_function_cannot_end_its_transaction(store: AnyStore, statement:
 
 
 @pytest.mark.parametrize("way", ["commit", "rollback"])
-async def test_nor_by_way_of_the_connection_below(store: AnyStore, way: str) -> None:
+async def test_function_cannot_end_its_transaction_by_the_driver_connection(store: AnyStore, way: str) -> None:
     def meddle(tx: Tx) -> None:
         add(tx, "half")
         getattr(tx._connection, way)()
@@ -161,7 +152,7 @@ async def test_nor_by_way_of_the_connection_below(store: AnyStore, way: str) -> 
     assert await store.read(TENANT, values) == {"before": 0, "after": 0}
 
 
-async def test_a_read_cannot_write(store: AnyStore) -> None:
+async def test_write_in_a_read_is_refused(store: AnyStore) -> None:
     with pytest.raises(DBAPIError, match=r"(?i)read-?only"):
         await store.read(TENANT, add, "sneaked in")
     assert await store.read(TENANT, values) == {}
@@ -170,7 +161,7 @@ async def test_a_read_cannot_write(store: AnyStore) -> None:
 
 
 @both_databases
-async def test_a_read_sees_one_moment(database: str, store: AnyStore) -> None:
+async def test_read_sees_one_snapshot(database: str, store: AnyStore) -> None:
     await store.write(TENANT, add, "x", value=1)
     elsewhere = outside(database)
 
@@ -184,7 +175,7 @@ async def test_a_read_sees_one_moment(database: str, store: AnyStore) -> None:
     assert await store.read(TENANT, values) == {"x": 2}
 
 
-async def test_of_all_who_compare_and_set_one_wins(store: AnyStore) -> None:
+async def test_concurrent_compare_and_set_has_one_winner(store: AnyStore) -> None:
     await store.write(TENANT, add, "x", value=0)
     tries = [lambda tx, wanted=wanted: compare_and_set(tx, "x", 0, wanted) for wanted in range(1, 65)]
     outcomes = await all_at_once(store, TENANT, *tries)
@@ -192,14 +183,14 @@ async def test_of_all_who_compare_and_set_one_wins(store: AnyStore) -> None:
     assert await store.read(TENANT, values) == {"x": outcomes.index(True) + 1}
 
 
-async def test_a_look_before_the_leap_is_no_compare_and_set(store: AnyStore) -> None:
+async def test_control_check_and_change_in_two_steps_has_several_winners(store: AnyStore) -> None:
     """The control: with the check made apart from the change, all of them believe that they won."""
     await store.write(TENANT, add, "x", value=0)
     seen = await asyncio.gather(*(store.read(TENANT, values) for _ in range(8)))
     assert [found["x"] for found in seen] == [0] * 8
 
 
-async def test_a_key_is_taken_once(store: AnyStore) -> None:
+async def test_concurrent_inserts_of_one_key_have_one_winner(store: AnyStore) -> None:
     def take(tx: Tx, note_id: int) -> bool:
         return tx.insert_new(notes, note_id=note_id, slug="same")
 
@@ -208,7 +199,7 @@ async def test_a_key_is_taken_once(store: AnyStore) -> None:
     assert await store.write("another tenant", take, 1)
 
 
-async def test_a_taken_key_does_not_spoil_the_rest_of_the_function(store: AnyStore) -> None:
+async def test_insert_of_an_existing_key_leaves_the_transaction_usable(store: AnyStore) -> None:
     def take_then_add(tx: Tx) -> bool:
         taken = tx.insert_new(notes, note_id=1, slug="same")
         add(tx, "after")
@@ -219,27 +210,27 @@ async def test_a_taken_key_does_not_spoil_the_rest_of_the_function(store: AnySto
     assert await store.read(TENANT, values) == {"after": 0}
 
 
-async def test_a_plain_insert_of_a_taken_key_raises(store: AnyStore) -> None:
+async def test_control_plain_insert_of_an_existing_key_raises(store: AnyStore) -> None:
     """The control of the two above: the key is unique, and only `insert_new` makes that an answer."""
     await store.write(TENANT, add, "x")
     with pytest.raises(IntegrityError):
         await store.write(TENANT, add, "x")
 
 
-async def test_a_caller_who_leaves_disturbs_nobody(store: AnyStore) -> None:
+async def test_cancelled_caller_does_not_affect_other_writes(store: AnyStore) -> None:
     impatient = asyncio.create_task(store.write(TENANT, add, "impatient"))
     await asyncio.sleep(0)
     impatient.cancel()
     await asyncio.gather(*(store.write(TENANT, add, f"n{number}") for number in range(20)))
     with pytest.raises(asyncio.CancelledError):
         await impatient
-    found = await store.read(TENANT, values)
-    assert {f"n{number}" for number in range(20)} <= found.keys()
+    stored_values = await store.read(TENANT, values)
+    assert {f"n{number}" for number in range(20)} <= stored_values.keys()
 
 
 @only_postgres
 @pytest.mark.parametrize("state", ["40001", "40P01"])
-async def test_what_postgres_asks_to_try_again_is_run_again(store: AnyStore, state: str) -> None:
+async def test_serialization_failure_of_postgres_is_retried(store: AnyStore, state: str) -> None:
     def complain_once(tx: Tx) -> None:
         runs.append(1)
         add(tx, "x")
@@ -253,7 +244,7 @@ async def test_what_postgres_asks_to_try_again_is_run_again(store: AnyStore, sta
 
 
 @only_sqlite
-async def test_when_sqlite_itself_rolls_back_the_group_is_run_again(store: AnyStore) -> None:
+async def test_rollback_by_sqlite_is_retried_for_the_group(store: AnyStore) -> None:
     def provoke(tx: Tx) -> None:
         tx.sql("INSERT OR ROLLBACK INTO counters VALUES ('acme', 'taken', 1)")
 
@@ -265,7 +256,7 @@ async def test_when_sqlite_itself_rolls_back_the_group_is_run_again(store: AnySt
     assert [before.runs, after.runs] == [2, 1]
 
 
-async def test_an_error_of_the_database_cannot_be_hidden(store: AnyStore) -> None:
+async def test_swallowed_database_error_fails_the_write(store: AnyStore) -> None:
     """Postgres answers the COMMIT of a failed transaction by rolling back, without a word: lost, and told as done."""
 
     def hide(tx: Tx) -> str:
@@ -277,3 +268,20 @@ async def test_an_error_of_the_database_cannot_be_hidden(store: AnyStore) -> Non
     with pytest.raises(RuntimeError, match="must not hide"):
         await store.write(TENANT, hide)
     assert await store.read(TENANT, values) == {}
+
+
+@only_sqlite
+async def test_unexpected_error_in_the_writer_thread_fails_its_writes_and_no_later_one(
+    store: AnyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(store, SqliteStore)
+
+    def fail(*_: Any) -> None:
+        raise MemoryError("on purpose")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(store, "_attempt", fail)
+        with pytest.raises(MemoryError):
+            await asyncio.wait_for(store.write(TENANT, add, "lost"), 10)
+    await asyncio.wait_for(store.write(TENANT, add, "kept"), 10)
+    assert await store.read(TENANT, values) == {"kept": 0}

@@ -1,4 +1,4 @@
-"""What goes into a column comes out of it: moments to the microsecond, JSON digit for digit; and whose clock it is."""
+"""Columns return stored values: timestamps to the microsecond, JSON digit for digit; and the database's clock."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from sqlalchemy import bindparam, select, text
 
 from assent.errors import Invalid
-from assent.store.containment import contains
-from assent.store.tables import TENANT
-from assent.store.transaction import Tx
+from assent.kernel.store.containment import contains
+from assent.kernel.store.tables import TENANT
+from assent.kernel.store.transaction import Tx
 from tests.contract.stores import AnyStore, both_databases, only_postgres, outside
 from tests.contract.tables import notes
 
@@ -36,31 +36,31 @@ json_values = st.recursive(
 def keep(tx: Tx, *, at: datetime | None = None, body: Any = None) -> tuple[datetime, Any]:
     """Writes a note and reads it back, in a transaction that leaves nothing for the next example."""
     tx.insert(notes, note_id=1, at=at, body=body)
-    found = tx.first(_NOTE, number=1)
+    note_row = tx.first(_NOTE, number=1)
     tx.change(notes.delete().where(notes.c.tenant_id == TENANT))
-    assert found is not None
-    return found.at, found.body
+    assert note_row is not None
+    return note_row.at, note_row.body
 
 
 @one_store_for_all_examples
 @given(at=moments)
 async def test_a_moment_is_kept_to_the_microsecond(store: AnyStore, at: datetime) -> None:
-    found, _ = await store.write(ACME, keep, at=at)
-    assert found == at
-    assert found.utcoffset() == timedelta()
+    stored, _ = await store.write(ACME, keep, at=at)
+    assert stored == at
+    assert stored.utcoffset() == timedelta()
 
 
 @one_store_for_all_examples
 @given(body=json_values)
 async def test_json_is_kept_exactly(store: AnyStore, body: Any) -> None:
-    _, found = await store.write(ACME, keep, body=[body])
-    assert repr(found) == repr([body])
+    _, stored = await store.write(ACME, keep, body=[body])
+    assert repr(stored) == repr([body])
 
 
 @pytest.mark.parametrize("number", [2**53 + 1, 2**63, 2**64, 2**64 + 1, -(2**70), 10**300, 1e23, -0.0, 5e-324])
 async def test_a_number_keeps_every_digit(store: AnyStore, number: float) -> None:
-    _, found = await store.write(ACME, keep, body={"n": [number]})
-    assert repr(found["n"][0]) == repr(number)
+    _, stored = await store.write(ACME, keep, body={"n": [number]})
+    assert repr(stored["n"][0]) == repr(number)
 
 
 async def test_moments_sort_by_time(store: AnyStore) -> None:
@@ -75,7 +75,7 @@ async def test_moments_sort_by_time(store: AnyStore) -> None:
     assert await store.write(ACME, fill) == sorted(moments)
 
 
-async def test_time_stands_still_within_a_function(store: AnyStore) -> None:
+async def test_time_is_constant_within_a_function(store: AnyStore) -> None:
     first, second = await store.write(ACME, lambda tx: (tx.now(), tx.now()))
     assert first == second
     assert first.utcoffset() == timedelta()
@@ -90,7 +90,7 @@ async def test_the_clock_can_be_set_for_a_test(store: AnyStore) -> None:
 
 
 @both_databases
-async def test_the_clock_is_the_databases(database: str, store: AnyStore) -> None:
+async def test_now_comes_from_the_databases_clock(database: str, store: AnyStore) -> None:
     epoch = "extract(epoch FROM clock_timestamp())" if database.startswith("postgresql") else "strftime('%s', 'now')"
     now = await store.read(ACME, lambda tx: tx.now())
     with outside(database).connect() as connection:
@@ -104,7 +104,7 @@ async def test_text_that_postgres_cannot_hold_is_refused_by_name(store: AnyStore
         await store.write(ACME, lambda tx: tx.insert(notes, note_id=1, slug="a\x00b"))
 
 
-async def test_a_row_with_a_nul_does_not_spoil_the_search_for_others(store: AnyStore) -> None:
+async def test_row_with_a_nul_does_not_break_searches(store: AnyStore) -> None:
     def fill_and_search(tx: Tx) -> list[int]:
         tx.insert(notes, note_id=1, body={"text": "before\x00after", "kind": "odd"})
         tx.insert(notes, note_id=2, body={"text": "plain", "kind": "odd"})

@@ -1,4 +1,4 @@
-"""What a handler's filter shows: the same by the rule in Python and by its condition in SQL, nothing by guessing."""
+"""The filter of a handler matches the same rows in Python and in SQL; ambiguous filters are refused."""
 
 import json
 from itertools import count
@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assent.domain.threads import Query
-from assent.domain.visibility import BadFilter, read, shows
-from assent.store import thread_search, threads
-from assent.store.transaction import Tx
+from assent.identity.model.visibility import BadFilter, read, shows
+from assent.kernel.store.transaction import Tx
+from assent.threads.model.threads import Query
+from assent.threads.rows import thread_search, threads
 from tests.contract.stores import AnyStore
 
 Json = Any
@@ -77,7 +77,7 @@ async def test_python_and_the_databases_agree(store: AnyStore, rows: Any, filter
         ({}, {"anything": 1}, True),
     ],
 )
-async def test_the_rule_by_example(filter: Any, metadata: dict[str, Json], shown: bool) -> None:
+async def test_documented_filters_match_or_not(filter: Any, metadata: dict[str, Json], shown: bool) -> None:
     assert shows(read(filter), metadata) is shown
     assert shows(None, metadata)
 
@@ -110,6 +110,6 @@ async def test_the_rule_by_example(filter: Any, metadata: dict[str, Json], shown
         {f"k{number}": 1 for number in range(51)},
     ],
 )
-def test_what_says_nothing_definite_is_refused(filter: Any) -> None:
+def test_ambiguous_filter_is_refused(filter: Any) -> None:
     with pytest.raises(BadFilter):
         read(filter)

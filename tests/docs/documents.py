@@ -1,7 +1,8 @@
-"""The documentation as data: files, tables, links, shell lines."""
+"""The documentation as data: files, tables, links, code."""
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -45,13 +46,54 @@ def anchors(text: str) -> set[str]:
     }
 
 
+@dataclass(frozen=True)
+class Block:
+    """One code block of a page. Its page and first line name it."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+    section: str
+
+    @property
+    def name(self) -> tuple[str, str]:
+        return self.page, self.text.partition("\n")[0]
+
+    @property
+    def commands(self) -> str:
+        """What a person would type: in a console block, that which stands behind a prompt."""
+        if self.language != "console":
+            return self.text
+        return "".join(f"{line[2:]}\n" for line in self.text.splitlines() if line.startswith("$ "))
+
+    @property
+    def shown(self) -> list[str]:
+        """The output that a console block shows."""
+        lines = self.text.splitlines() if self.language == "console" else []
+        return [line for line in lines if line and not line.startswith("$ ")]
+
+
+def fenced(file: Path) -> list[Block]:
+    """Every code block of a page, in its order."""
+    text = file.read_text(encoding="utf-8")
+    return [
+        Block(
+            page=file.name,
+            line=text.count("\n", 0, match.start()) + 1,
+            language=match[1],
+            text=match[2],
+            section=(["", *_HEADING.findall(prose(text[: match.start()]))])[-1],
+        )
+        for match in _FENCE.finditer(text)
+    ]
+
+
 def blocks(text: str, language: str) -> list[str]:
     """The code blocks of a language, in their order."""
-    return [block for found, block in _FENCE.findall(text) if found == language]
+    return [block for blocks_read, block in _FENCE.findall(text) if blocks_read == language]
 
 
-def shell_lines(text: str) -> Iterator[str]:
-    """What stands behind a prompt in the console blocks."""
-    for language, block in _FENCE.findall(text):
-        if language == "console":
-            yield from (line[2:].partition("   #")[0].strip() for line in block.splitlines() if line.startswith("$ "))
+def spans(text: str) -> list[str]:
+    """What stands between backticks in the running text."""
+    return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", prose(text))]

@@ -9,8 +9,8 @@ from typing import Any
 import typer
 
 import assent
-from assent.cli.main import application
 from assent.errors import AssentError
+from assent.surfaces.cli.main import application
 
 
 @cache

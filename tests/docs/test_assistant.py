@@ -50,7 +50,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 
 @pytest.mark.promise("ASST-32", "ASST-33", "ASST-34", "ASST-35", "ASST-25")
-def test_the_five_flows(shell: Shell) -> None:
+def test_curl_lines_of_the_five_flows_work(shell: Shell) -> None:
     helpers, *flows = blocks(sections(read("docs/assistant.md"), "##")["The five flows"], "sh")
     for flow, expected in zip(flows, AFTER_EACH_FLOW, strict=True):
         shell(helpers + flow)
@@ -59,7 +59,7 @@ def test_the_five_flows(shell: Shell) -> None:
 
 
 @pytest.mark.promise("ASST-34")
-def test_the_lines_of_the_readme(shell: Shell) -> None:
+def test_curl_lines_of_the_readme_work(shell: Shell) -> None:
     [lines] = blocks(read("README.md"), "sh")
     shell(lines)
     assert shell.status == "success"

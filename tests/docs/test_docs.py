@@ -1,14 +1,14 @@
-"""Whatever can be set, called or raised is documented, and what the documentation says is so."""
+"""Every setting, command and error is documented, and the documentation matches the code."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from assent.cli.output import EXIT_CODES
 from assent.errors import AssentError
 from assent.settings import Settings, load
-from assent.web import words
+from assent.surfaces.cli.output import EXIT_CODES
+from assent.surfaces.web.text import words
 from tests.docs.documents import FILES, ROOT, anchors, links, read, rows, sections
 from tests.docs.surface import commands, errors
 
@@ -35,11 +35,11 @@ def described_errors() -> dict[str, list[str]]:
 
 
 class TestSettings:
-    def test_each_is_described_and_no_other(self) -> None:
+    def test_documented_names_match_the_code(self) -> None:
         assert described_settings().keys() == Settings.model_fields.keys()
 
     @pytest.mark.parametrize("name", Settings.model_fields)
-    def test_the_default_is_the_one_that_is_told(self, name: str) -> None:
+    def test_documented_default_matches_the_code(self, name: str) -> None:
         told = described_settings()[name][2].strip("`")
         default = Settings.model_fields[name].get_default(call_default_factory=True)
         if told == "none":
@@ -48,32 +48,35 @@ class TestSettings:
             assert getattr(load({name: told}, {}, folder=Path("/")).settings, name) == default
 
     @pytest.mark.parametrize("name", Settings.model_fields)
-    def test_the_example_works(self, name: str) -> None:
+    def test_documented_example_sets_the_setting(self, name: str) -> None:
         variable, _, value = described_settings()[name][3].strip("`").partition("=")
         assert variable == f"ASSENT_{name.upper()}"
-        found = load({}, {variable: value}, folder=Path("/"))
-        assert found.origins[name] == variable
-        assert getattr(found.settings, name) != Settings.model_fields[name].default, "an example shows something else"
+        loaded_settings = load({}, {variable: value}, folder=Path("/"))
+        assert loaded_settings.origins[name] == variable
+        assert getattr(loaded_settings.settings, name) != Settings.model_fields[name].default, (
+            "an example shows something else"
+        )
 
 
 class TestCommands:
-    def test_each_is_described_and_no_other(self) -> None:
+    def test_documented_names_match_the_code(self) -> None:
         described = {heading.strip("`").removeprefix("assent ") for heading in sections(read("docs/cli.md"))}
         assert described == commands().keys()
 
     @pytest.mark.parametrize("name", commands())
-    def test_its_own_options_are_described(self, name: str) -> None:
+    def test_options_of_every_command_are_documented(self, name: str) -> None:
         text = sections(read("docs/cli.md"))[f"`assent {name}`"]
-        own = {option for parameter in commands()[name].params for option in parameter.opts if option.startswith("--")}
+        shown = [parameter for parameter in commands()[name].params if not getattr(parameter, "hidden", False)]
+        own = {option for parameter in shown for option in parameter.opts if option.startswith("--")}
         assert not [option for option in own - COMMON_OPTIONS if option not in text]
 
-    def test_exit_codes_are_described_and_no_other(self) -> None:
+    def test_documented_exit_codes_match_the_code(self) -> None:
         told = {row[0] for row in rows(sections(read("docs/cli.md"), "##")["Exit codes"]) if row[0].isdigit()}
         assert told == {str(code) for code in EXIT_CODES.values()} | {"0", "130"}
 
 
 class TestErrors:
-    def test_each_code_is_described_with_its_statuses_and_no_other(self) -> None:
+    def test_documented_error_codes_and_statuses_match_the_code(self) -> None:
         told = {code: (row[1], row[2]) for code, row in described_errors().items()}
         assert told == {kind.code: (str(kind.status), str(_exit_code(kind))) for kind in errors()}
 
@@ -82,7 +85,7 @@ def _exit_code(kind: type[AssentError]) -> int:
     return next(code for known, code in EXIT_CODES.items() if issubclass(kind, known))
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_no_link_inside_the_documentation_is_dead(file: Path) -> None:
     for link in links(file.read_text(encoding="utf-8")):
         if re.match(r"[a-z]+:", link):
@@ -101,8 +104,10 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
         page = waiting.pop()
         if page not in seen:
             seen.add(page)
-            found = (link.partition("#")[0] for link in links(page.read_text(encoding="utf-8")))
-            waiting += [(page.parent / link).resolve() for link in found if link.endswith(".md") and ":" not in link]
+            link_targets = (link.partition("#")[0] for link in links(page.read_text(encoding="utf-8")))
+            waiting += [
+                (page.parent / link).resolve() for link in link_targets if link.endswith(".md") and ":" not in link
+            ]
     assert set(FILES) <= seen, sorted(str(file.relative_to(ROOT)) for file in set(FILES) - seen)
 
 
@@ -112,16 +117,16 @@ def test_the_readme_is_short_and_begins_with_the_two_commands() -> None:
     assert text.index("make demo") < text.index("make test") < 1500
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_no_page_tells_of_somebodys_machine(file: Path) -> None:
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_pages_contain_no_local_paths(file: Path) -> None:
     assert not re.search(r"/(home|root|Users|work)/\w", file.read_text(encoding="utf-8"))
 
 
-def test_the_keys_of_the_web_inbox_are_told_and_no_other() -> None:
+def test_documented_keyboard_shortcuts_match_the_web_inbox() -> None:
     told = re.findall(r"^\| `([^`]+)` \| (.+) \|$", read("docs/web.md"), re.MULTILINE)
     assert tuple(told) == words.KEYS
 
 
-def test_every_picture_is_of_a_page_that_there_is() -> None:
+def test_every_picture_shows_an_existing_page() -> None:
     shown = {name for file in FILES for name in re.findall(r"images/([a-z-]+\.png)", file.read_text(encoding="utf-8"))}
     assert shown <= {file.name for file in (ROOT / "docs" / "images").iterdir()}

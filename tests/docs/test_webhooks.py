@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from assent.domain import webhook_rules, webhooks
-from assent.domain.deliveries import DELAYS
-from assent.domain.runs import Outcome, RunStatus, run_view
-from assent.notify.outbound import REDIRECTS, TIMEOUT
+from assent.outbox import webhook_rules, webhook_signatures
+from assent.outbox.client import REDIRECTS, TIMEOUT
+from assent.outbox.model import DELAYS
 from assent.settings import Settings
+from assent.threads.model import webhooks
+from assent.threads.model.runs import Outcome, RunStatus, run_view
 from tests.unit.test_webhooks import RUN
 
 PAGE = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text("utf-8")
-KEY = webhooks.signing_key(b"s" * 32, "acme")
+KEY = webhook_signatures.signing_key(b"s" * 32, "acme")
 
 
 @pytest.fixture
@@ -27,10 +28,10 @@ def verify() -> Any:
     return names["verify"]
 
 
-def test_the_snippet_takes_ours_and_nothing_else(verify: Any) -> None:
-    content = webhooks.stamped('{"run_id":"r1"}', datetime.now(UTC))
-    headers = webhooks.headers(KEY, "d1", datetime.now(UTC), content)
-    secret = webhooks.shown_key(KEY)
+def test_snippet_accepts_only_signed_webhooks(verify: Any) -> None:
+    content = webhook_signatures.stamped('{"run_id":"r1"}', datetime.now(UTC))
+    headers = webhook_signatures.headers(KEY, "d1", datetime.now(UTC), content)
+    secret = webhook_signatures.shown_key(KEY)
     verify(headers, content, secret)
     rotated = {**headers, "webhook-signature": f"v1,c29tZXRoaW5n {headers['webhook-signature']}"}
     verify(rotated, content, secret)
@@ -46,7 +47,7 @@ def test_every_field_of_the_body_is_named() -> None:
     assert {field for field in beside_the_row if f"`{field}`" not in PAGE} == set()
 
 
-def test_the_numbers_are_those_of_the_code() -> None:
+def test_documented_times_match_the_code() -> None:
     assert [delay.total_seconds() for delay in DELAYS] == [1, 5, 30, 120, 600, 3600, 10800, 21600, 43200]
     assert "1 s, 5 s, 30 s, 2 min, 10 min, 1 h, 3 h, 6 h and 12 h" in PAGE
     assert f"has {TIMEOUT:.0f} seconds" in PAGE
@@ -54,8 +55,8 @@ def test_the_numbers_are_those_of_the_code() -> None:
     assert f"{Settings().retention_deliveries.days} days" in PAGE
 
 
-def test_its_block_of_langgraph_json_is_one() -> None:
-    (block,) = [json.loads(found) for found in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
+def test_documented_langgraph_json_block_is_valid() -> None:
+    (block,) = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
     rules = webhook_rules.read(block["webhooks"], {"LG_WEBHOOK_TOKEN": "t0ken"})
     assert rules.https_only
     assert rules.ports == {443}

@@ -1,4 +1,4 @@
-"""What tests of running servers share: waiting until something is true, holding the graph `slow` at its gates."""
+"""Helpers for tests of running servers: waiting for a condition, holding the graph `slow` at its gates."""
 
 from __future__ import annotations
 

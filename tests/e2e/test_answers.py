@@ -23,12 +23,12 @@ async def paused(client: LangGraphClient, graph: str, **input: Any) -> tuple[str
 
 
 async def pending(client: LangGraphClient, thread: str) -> list[str]:
-    found = await client.threads.get(thread)
-    return [one["id"] for task in found["interrupts"].values() for one in task]
+    response = await client.threads.get(thread)
+    return [interrupt["id"] for task in response["interrupts"].values() for interrupt in task]
 
 
 @pytest.mark.promise("INBOX-11", "INBOX-16")
-async def test_a_positional_answer_reaches_the_one_question(client: LangGraphClient) -> None:
+async def test_positional_answer_reaches_the_only_question(client: LangGraphClient) -> None:
     thread, _ = await paused(client, "hitl")
     result: Any = await client.runs.wait(thread, "hitl", command={"resume": ACCEPT})
     assert result["answer"]["args"] == {"action": "send_email", "args": {"to": "a@b.c", "body": "draft"}}
@@ -78,8 +78,8 @@ async def test_two_answers_to_one_question_have_one_winner(client: LangGraphClie
     answers = await asyncio.gather(
         *(client.runs.create(thread, "hitl", command=command) for _ in range(8)), return_exceptions=True
     )
-    winners = [one for one in answers if isinstance(one, dict)]
-    losers = [one for one in answers if isinstance(one, ConflictError)]
+    winners = [answer for answer in answers if isinstance(answer, dict)]
+    losers = [answer for answer in answers if isinstance(answer, ConflictError)]
     assert (len(winners), len(losers)) == (1, 7)
     told: Any = losers[0].body
     assert told["decision"]["run_id"] == winners[0]["run_id"]
@@ -107,35 +107,35 @@ async def test_a_second_click_never_answers_the_next_question(client: LangGraphC
 
 async def test_several_questions_are_answered_by_id_one_after_another(client: LangGraphClient) -> None:
     thread, questions = await paused(client, "parallel")
-    one, other = (question["id"] for question in questions)
-    with pytest.raises(UnprocessableEntityError, match=one):
+    first, other = (question["id"] for question in questions)
+    with pytest.raises(UnprocessableEntityError, match=first):
         await client.runs.create(thread, "parallel", command={"resume": "yes"})
-    await client.runs.wait(thread, "parallel", command={"resume": {one: "yes"}})
+    await client.runs.wait(thread, "parallel", command={"resume": {first: "yes"}})
     assert await pending(client, thread) == [other]
     await client.runs.wait(thread, "parallel", command={"resume": {other: "no"}})
     assert (await client.threads.get(thread))["status"] == "idle"
 
 
-async def test_an_unknown_question_is_a_conflict_that_tells_what_waits(client: LangGraphClient) -> None:
+async def test_answer_to_an_unknown_question_is_a_conflict_with_the_pending_ids(client: LangGraphClient) -> None:
     thread, questions = await paused(client, "hitl")
     with pytest.raises(ConflictError) as refused:
         await client.runs.create(thread, "hitl", command={"resume": {"0" * 32: ACCEPT}})
     told: Any = refused.value.body
-    assert [one["id"] for one in told["pending"]] == [questions[0]["id"]]
+    assert [pending_item["id"] for pending_item in told["pending"]] == [questions[0]["id"]]
 
 
 @pytest.mark.promise("SERVE-17")
-async def test_a_thread_that_waits_turns_new_input_away(client: LangGraphClient) -> None:
+async def test_new_input_to_a_waiting_thread_is_refused(client: LangGraphClient) -> None:
     thread, questions = await paused(client, "hitl")
     with pytest.raises(ConflictError) as refused:
         await client.runs.create(thread, "hitl", input={"text": "another"})
     told: Any = refused.value.body
-    assert [one["id"] for one in told["pending"]] == [questions[0]["id"]]
+    assert [pending_item["id"] for pending_item in told["pending"]] == [questions[0]["id"]]
     assert await pending(client, thread) == [questions[0]["id"]]
 
 
 @pytest.mark.promise("SERVE-17")
-async def test_what_is_enqueued_behind_a_question_waits_for_its_answer(client: LangGraphClient) -> None:
+async def test_run_enqueued_behind_a_question_waits_for_its_answer(client: LangGraphClient) -> None:
     thread, _ = await paused(client, "hitl")
     later = await client.runs.create(thread, "echo", input={"text": "later"}, multitask_strategy="enqueue")
     assert (await client.threads.get(thread))["status"] == "interrupted"
@@ -155,14 +155,14 @@ async def test_a_newer_message_supersedes_the_question(client: LangGraphClient, 
         await client.runs.create(thread, "hitl", command={"resume": {questions[0]["id"]: ACCEPT}})
 
 
-async def test_an_answer_that_was_taken_is_taken_even_if_the_agent_fails_on_it(client: LangGraphClient) -> None:
+async def test_accepted_answer_stays_accepted_when_the_agent_fails(client: LangGraphClient) -> None:
     """LangGraph keeps the first answer, so a second one must not be accepted and then ignored."""
     thread, questions = await paused(client, "fragile")
     answered: Any = {"resume": {questions[0]["id"]: "break"}}
     failed: Any = await client.runs.wait(thread, "fragile", command=answered, raise_error=False)
     assert failed["__error__"]["message"] == "could not do that"
-    found = await client.threads.get(thread)
-    assert (found["status"], found["interrupts"]) == ("error", {})
+    response = await client.threads.get(thread)
+    assert (response["status"], response["interrupts"]) == ("error", {})
     with pytest.raises(ConflictError) as refused:
         await client.runs.create(thread, "fragile", command={"resume": {questions[0]["id"]: "fine"}})
     told: Any = refused.value.body

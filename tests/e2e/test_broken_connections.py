@@ -31,7 +31,7 @@ async def break_in_the_middle(proxy: CuttingProxy, gates: Gates) -> None:
     gates.open()
 
 
-async def test_a_stream_goes_on_after_its_last_event(proxy: CuttingProxy, tmp_path: Path) -> None:
+async def test_broken_stream_continues_after_its_last_event(proxy: CuttingProxy, tmp_path: Path) -> None:
     gates = Gates(tmp_path)
     async with get_client(url=proxy.url) as client:
         thread = await new_thread(client)
@@ -46,7 +46,9 @@ async def test_a_stream_goes_on_after_its_last_event(proxy: CuttingProxy, tmp_pa
 
 
 @pytest.mark.parametrize("stateless", [False, True])
-async def test_who_waits_is_given_the_result(proxy: CuttingProxy, tmp_path: Path, stateless: bool) -> None:
+async def test_waiting_client_gets_the_result_after_a_broken_connection(
+    proxy: CuttingProxy, tmp_path: Path, stateless: bool
+) -> None:
     gates = Gates(tmp_path)
     async with get_client(url=proxy.url) as client:
         thread: Any = None if stateless else await new_thread(client)
@@ -68,7 +70,9 @@ async def test_who_waits_is_given_the_result(proxy: CuttingProxy, tmp_path: Path
     assert result["log"] == ["one:a", "one:b", "one:c"]
 
 
-async def test_who_left_does_not_stop_the_run(proxy: CuttingProxy, tmp_path: Path, server: ServerProcess) -> None:
+async def test_disconnected_client_does_not_stop_the_run(
+    proxy: CuttingProxy, tmp_path: Path, server: ServerProcess
+) -> None:
     gates = Gates(tmp_path)
     async with get_client(url=server.url) as client, get_client(url=proxy.url) as shaky:
         thread = await new_thread(client)

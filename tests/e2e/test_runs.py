@@ -40,12 +40,12 @@ async def test_a_background_run_is_created_joined_and_its_state_read(client: Lan
     assert await client.runs.join(thread, run["run_id"]) == {"text": "hello", "reply": "hello"}
     assert (await client.runs.get(thread, run["run_id"]))["status"] == "success"
     assert (await client.threads.get_state(thread))["values"] == {"text": "hello", "reply": "hello"}
-    found = await client.threads.get(thread)
-    assert found["status"] == "idle"
-    assert found["metadata"]["graph_id"] == "echo"  # type: ignore[index]
+    response = await client.threads.get(thread)
+    assert response["status"] == "idle"
+    assert response["metadata"]["graph_id"] == "echo"  # type: ignore[index]
 
 
-def test_the_sync_client_works_as_well(sync_client: SyncLangGraphClient) -> None:
+def test_sync_client_runs_and_waits(sync_client: SyncLangGraphClient) -> None:
     thread = sync_client.threads.create()["thread_id"]
     assert sync_client.runs.wait(thread, "echo", input={"text": "x"}) == {"text": "x", "reply": "x"}
     parts = list(sync_client.runs.stream(thread, "echo", input={"text": "y"}, stream_mode="updates"))
@@ -68,16 +68,16 @@ async def test_a_stateless_run_leaves_no_thread(client: LangGraphClient) -> None
     assert await client.threads.count() == before
 
 
-async def test_an_error_of_the_graph_reaches_whoever_waits(client: LangGraphClient) -> None:
+async def test_error_of_the_graph_reaches_the_waiting_client(client: LangGraphClient) -> None:
     thread = await new_thread(client)
     result = await client.runs.wait(thread, "failing", input={"text": "x"}, raise_error=False)
     assert result == {"__error__": {"error": "ValueError", "message": "boom: x"}}
-    found = await client.threads.get(thread)
-    assert found["status"] == "error"
+    response = await client.threads.get(thread)
+    assert response["status"] == "error"
 
 
 @pytest.mark.promise("SERVE-14")
-async def test_unknown_names_are_refused_clearly(client: LangGraphClient) -> None:
+async def test_unknown_assistant_and_thread_are_refused(client: LangGraphClient) -> None:
     thread = await new_thread(client)
     with pytest.raises(UnprocessableEntityError, match="nope"):
         await client.runs.create(thread, "nope", input={})
@@ -85,8 +85,8 @@ async def test_unknown_names_are_refused_clearly(client: LangGraphClient) -> Non
         await client.runs.create("01a1e04e-66bb-755a-9724-c67f532b924c", "echo", input={})
 
 
-@pytest.mark.promise("SERVE-07", "SERVE-12", "SERVE-13")
-async def test_reject_is_the_default_and_disturbs_nothing(client: LangGraphClient, tmp_path: Path) -> None:
+@pytest.mark.promise("SERVE-07", "SERVE-13")
+async def test_reject_is_the_default_and_leaves_the_running_run(client: LangGraphClient, tmp_path: Path) -> None:
     thread = await new_thread(client)
     first = await client.runs.create(thread, "slow", input={"text": "one", "gate": str(tmp_path)})
     await reached(tmp_path, "a")
@@ -98,7 +98,7 @@ async def test_reject_is_the_default_and_disturbs_nothing(client: LangGraphClien
 
 
 @pytest.mark.promise("SERVE-08")
-async def test_enqueued_runs_follow_one_another(client: LangGraphClient, tmp_path: Path) -> None:
+async def test_enqueued_runs_execute_in_order(client: LangGraphClient, tmp_path: Path) -> None:
     thread = await new_thread(client)
     await client.runs.create(thread, "slow", input={"text": "one", "gate": str(tmp_path)})
     await reached(tmp_path, "a")
@@ -127,7 +127,7 @@ async def test_interrupt_keeps_the_state_and_the_run(client: LangGraphClient, tm
 
 
 @pytest.mark.promise("SERVE-10", "SERVE-11")
-async def test_rollback_leaves_no_trace(client: LangGraphClient, tmp_path: Path) -> None:
+async def test_rollback_removes_the_replaced_run(client: LangGraphClient, tmp_path: Path) -> None:
     thread = await new_thread(client)
     await client.runs.wait(thread, "slow", input={"text": "zero"})
     before = await client.threads.get_history(thread, limit=100)
@@ -154,8 +154,8 @@ async def test_a_running_run_is_cancelled_and_the_thread_is_free_again(
     run = await client.runs.create(thread, "slow", input={"text": "one", "gate": str(tmp_path)})
     await reached(tmp_path, "a")
     await client.runs.cancel(thread, run["run_id"], wait=True, action=action)
-    found = await client.threads.get(thread)
-    assert found["status"] == ("interrupted" if action == "interrupt" else "idle")
+    response = await client.threads.get(thread)
+    assert response["status"] == ("interrupted" if action == "interrupt" else "idle")
     result: Any = await client.runs.wait(thread, "echo", input={"text": "x"})
     assert result["reply"] == "x"
 
@@ -174,7 +174,7 @@ async def test_a_pending_run_is_cancelled_without_touching_the_one_that_runs(
     assert (await client.runs.get(thread, second["run_id"]))["status"] == "interrupted"
 
 
-async def test_a_resumable_stream_is_taken_up_again(client: LangGraphClient, server: ServerProcess) -> None:
+async def test_resumable_stream_is_resumed(client: LangGraphClient, server: ServerProcess) -> None:
     thread = await new_thread(client)
     body = {"assistant_id": "echo", "input": {"text": "x"}, "stream_resumable": True}
     async with httpx.AsyncClient(base_url=server.url) as http:
@@ -204,7 +204,7 @@ async def test_a_run_makes_its_thread_when_asked_to(client: LangGraphClient) -> 
     assert (await client.threads.get(thread))["metadata"]["graph_id"] == "echo"  # type: ignore[index]
 
 
-async def test_leaving_cancels_where_the_caller_said_so(
+async def test_disconnect_cancels_the_run_when_requested(
     client: LangGraphClient, server: ServerProcess, tmp_path: Path
 ) -> None:
     thread = await new_thread(client)

@@ -20,8 +20,8 @@ GREETING = {"configurable": {"greeting": "hi"}}
 
 
 async def system_assistant(client: LangGraphClient, graph: str) -> str:
-    found = await client.assistants.search(graph_id=graph, metadata={"created_by": "system"})
-    return found[0]["assistant_id"]
+    matching_assistants = await client.assistants.search(graph_id=graph, metadata={"created_by": "system"})
+    return matching_assistants[0]["assistant_id"]
 
 
 async def test_assistants_are_described(client: LangGraphClient) -> None:
@@ -47,7 +47,7 @@ async def test_assistants_are_made_changed_and_removed(client: LangGraphClient) 
         await client.assistants.create("factory", assistant_id=known)
     changed = await client.assistants.update(known, name="ours", metadata={"team": "b"}, description="polite")
     assert (changed["version"], changed["name"], changed["description"]) == (2, "ours", "polite")
-    assert [one["version"] for one in await client.assistants.get_versions(known)] == [2, 1]
+    assert [version["version"] for version in await client.assistants.get_versions(known)] == [2, 1]
     assert (await client.assistants.set_latest(known, 1))["name"] == "mine"
     await client.assistants.delete(known)
     with pytest.raises(NotFoundError):
@@ -58,17 +58,21 @@ async def test_assistants_are_searched_and_counted(client: LangGraphClient) -> N
     mark = str(uuid4())
     for name in ("Alpha", "Beta", "Gamma"):
         await client.assistants.create("echo", name=name, metadata={"mark": mark})
-    found = await client.assistants.search(metadata={"mark": mark}, sort_by="name", sort_order="asc", limit=2)
-    assert [one["name"] for one in found] == ["Alpha", "Beta"]
+    matching_assistants = await client.assistants.search(
+        metadata={"mark": mark}, sort_by="name", sort_order="asc", limit=2
+    )
+    assert [call["name"] for call in matching_assistants] == ["Alpha", "Beta"]
     page: Any = await client.assistants.search(metadata={"mark": mark}, limit=2, response_format="object")
     assert (len(page["assistants"]), page["next"]) == (2, "2")
     assert await client.assistants.count(metadata={"mark": mark}) == 3
-    assert [one["name"] for one in await client.assistants.search(name="amm", metadata={"mark": mark})] == ["Gamma"]
+    assert [assistant["name"] for assistant in await client.assistants.search(name="amm", metadata={"mark": mark})] == [
+        "Gamma"
+    ]
     picked = await client.assistants.search(metadata={"mark": mark}, select=["name"], limit=1)
     assert list(picked[0]) == ["name"]
 
 
-async def test_removing_an_assistant_may_take_its_threads_along(client: LangGraphClient) -> None:
+async def test_deleting_an_assistant_can_delete_its_threads(client: LangGraphClient) -> None:
     made = (await client.assistants.create("echo"))["assistant_id"]
     thread = await new_thread(client)
     await client.runs.wait(thread, made, input={"text": "x"})
@@ -95,7 +99,7 @@ async def test_threads_are_made_changed_and_removed(client: LangGraphClient) -> 
         await client.threads.get(known)
 
 
-async def test_a_thread_is_made_with_a_past(client: LangGraphClient) -> None:
+async def test_thread_is_created_with_supersteps(client: LangGraphClient) -> None:
     steps: Any = [{"updates": [{"values": {"text": "x"}, "as_node": "__start__"}]}]
     made = await client.threads.create(graph_id="echo", supersteps=steps)
     state = await client.threads.get_state(made["thread_id"])
@@ -109,7 +113,7 @@ async def test_threads_are_searched_and_counted(client: LangGraphClient) -> None
     await client.runs.wait(done, "echo", input={"text": "x"})
 
     async def ids(**query: Any) -> list[str]:
-        return [one["thread_id"] for one in await client.threads.search(metadata={"mark": mark}, **query)]
+        return [thread["thread_id"] for thread in await client.threads.search(metadata={"mark": mark}, **query)]
 
     assert await ids() == [fresh, done, waiting]
     assert await ids(sort_by="created_at", sort_order="asc", limit=1, offset=1) == [done]
@@ -168,24 +172,32 @@ async def test_states_are_read_with_their_subgraphs(client: LangGraphClient) -> 
     assert inner["next"] == ["inner"]
 
 
-async def test_a_thread_is_followed(client: LangGraphClient) -> None:
+async def test_thread_stream_shows_its_runs(client: LangGraphClient) -> None:
     thread = await new_thread(client)
-    following = aiter(await client.threads.join_stream(thread, stream_mode=["lifecycle"]))
-    first = asyncio.ensure_future(anext(following))
+    following = await client.threads.join_stream(thread, stream_mode=["lifecycle"])
     seen: list[Any] = []
 
-    async def has_seen_one() -> bool:
+    async def follow() -> None:
+        async for part in following:
+            seen.append(part)
+
+    async def has_seen_a_whole_run() -> bool:
+        """The first may have begun before the stream did."""
         await client.runs.wait(thread, "echo", input={"text": "x"})
-        return first.done()
+        return len(seen) >= 4
 
-    await until(has_seen_one)
-    seen += [await first, await anext(following)]
-    await following.aclose()  # type: ignore[attr-defined]
-    assert [part.event for part in seen] == ["metadata", "metadata"]
-    assert seen[1].data == {"status": "run_done", "run_id": seen[0].data["run_id"]}
+    task = asyncio.create_task(follow())
+    await until(has_seen_a_whole_run)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    ends = [part.data for part in seen if part.data.get("status") == "run_done"]
+    begins = [part.data["run_id"] for part in seen if part.data.get("status") != "run_done"]
+    assert {part.event for part in seen} == {"metadata"}
+    assert begins
+    assert set(begins[:-1]) <= {end["run_id"] for end in ends}
 
 
-async def test_runs_are_listed_with_the_fields_that_are_wanted(client: LangGraphClient) -> None:
+async def test_runs_are_listed_with_the_selected_fields(client: LangGraphClient) -> None:
     thread = await new_thread(client)
     for text in ("one", "two", "three"):
         await client.runs.wait(thread, "echo", input={"text": text})
@@ -207,7 +219,7 @@ async def test_several_runs_are_made_at_once(client: LangGraphClient) -> None:
     assert [run["kwargs"]["input"]["text"] for run in made] == ["one", "two"]  # type: ignore[typeddict-item]
 
 
-async def test_of_several_runs_one_that_cannot_be_leaves_none(client: LangGraphClient) -> None:
+async def test_invalid_run_in_a_batch_creates_none(client: LangGraphClient) -> None:
     mark = {"batch": str(uuid4())}
     kept = {"assistant_id": "echo", "input": {}, "on_completion": "keep", "metadata": mark}
     payloads: Any = [kept, {"assistant_id": "nope"}]
@@ -244,11 +256,11 @@ async def test_a_run_is_removed_with_its_checkpoints(client: LangGraphClient, tm
     await client.runs.delete(thread, again["run_id"])
     state: Any = await client.threads.get_state(thread)
     assert state["values"]["log"] == ["zero:a", "zero:b", "zero:c"]
-    found: Any = await client.threads.get(thread)
-    assert found["values"]["log"] == ["zero:a", "zero:b", "zero:c"]
+    response: Any = await client.threads.get(thread)
+    assert response["values"]["log"] == ["zero:a", "zero:b", "zero:c"]
 
 
-async def test_a_run_that_is_under_way_is_removed(client: LangGraphClient, tmp_path: Path) -> None:
+async def test_running_run_is_removed(client: LangGraphClient, tmp_path: Path) -> None:
     thread, run, _ = await held(client, tmp_path)
     joined = asyncio.Event()
 
@@ -277,7 +289,7 @@ async def test_a_run_is_joined_as_a_stream(client: LangGraphClient, tmp_path: Pa
     assert (await client.runs.get(thread, run))["status"] == "success"
 
 
-async def test_leaving_a_joined_stream_cancels_where_it_was_asked_for(client: LangGraphClient, tmp_path: Path) -> None:
+async def test_disconnect_from_a_joined_stream_cancels_when_requested(client: LangGraphClient, tmp_path: Path) -> None:
     thread, run, _ = await held(client, tmp_path, stream_resumable=True)
     joined = aiter(client.runs.join_stream(thread, run, last_event_id="-1", cancel_on_disconnect=True))
     assert (await anext(joined)).event == "metadata"
@@ -289,7 +301,7 @@ async def test_leaving_a_joined_stream_cancels_where_it_was_asked_for(client: La
     await until(is_over)
 
 
-async def test_a_run_tells_of_itself_as_soon_as_it_is_made(client: LangGraphClient) -> None:
+async def test_run_metadata_is_sent_as_soon_as_the_run_is_created(client: LangGraphClient) -> None:
     thread = await new_thread(client)
     told: list[Any] = []
     run = await client.runs.create(thread, "echo", input={"text": "x"}, on_run_created=told.append)
@@ -297,9 +309,9 @@ async def test_a_run_tells_of_itself_as_soon_as_it_is_made(client: LangGraphClie
     await client.runs.wait(thread, "echo", input={"text": "x"}, on_run_created=told.append)
     async for _ in client.runs.stream(thread, "echo", input={"text": "x"}, on_run_created=told.append):
         pass
-    listed = [one["run_id"] for one in await client.runs.list(thread)]
-    assert [one["run_id"] for one in told] == list(reversed(listed))
-    assert {one["thread_id"] for one in told} == {thread}
+    listed = [listed_run["run_id"] for listed_run in await client.runs.list(thread)]
+    assert [run["run_id"] for run in told] == list(reversed(listed))
+    assert {thread["thread_id"] for thread in told} == {thread}
 
 
 async def test_a_run_takes_every_option(client: LangGraphClient) -> None:
@@ -325,11 +337,15 @@ async def test_a_run_takes_every_option(client: LangGraphClient) -> None:
     assert (kwargs["durability"], kwargs["config"]["recursion_limit"]) == ("sync", 7)
 
 
-async def test_a_breakpoint_is_asked_for_by_the_run(client: LangGraphClient) -> None:
+async def test_run_stops_at_its_requested_breakpoint(client: LangGraphClient) -> None:
     thread = await new_thread(client)
     await client.runs.wait(thread, "slow", input={"text": "x"}, interrupt_before=["c"])
-    found: Any = await client.threads.get(thread)
-    assert (found["status"], found["interrupts"], found["values"]["log"]) == ("interrupted", {}, ["x:a", "x:b"])
+    response: Any = await client.threads.get(thread)
+    assert (response["status"], response["interrupts"], response["values"]["log"]) == (
+        "interrupted",
+        {},
+        ["x:a", "x:b"],
+    )
     await client.runs.wait(thread, "slow", input=None, interrupt_after="*")
     done: Any = await client.runs.wait(thread, "slow", input=None)
     assert done["log"] == ["x:a", "x:b", "x:c"]
@@ -351,17 +367,17 @@ async def test_only_the_last_state_is_kept_where_durability_is_exit(client: Lang
     assert len(await client.threads.get_history(thread, limit=10)) == 1
 
 
-async def test_the_graph_gets_the_context_it_names(client: LangGraphClient) -> None:
+async def test_graph_gets_its_context(client: LangGraphClient) -> None:
     thread = await new_thread(client)
     reply: Any = await client.runs.wait(thread, "factory", input={"text": "you"}, context={"greeting": "ahoy"})
     assert reply["reply"] == "ahoy, you"
 
 
-def test_the_sync_client_has_the_same_surface(sync_client: SyncLangGraphClient) -> None:
+def test_sync_client_has_the_same_methods(sync_client: SyncLangGraphClient) -> None:
     thread = sync_client.threads.create()["thread_id"]
     run = sync_client.runs.create(thread, "slow", input={"text": "x"})
     assert sync_client.runs.join(thread, run["run_id"])["log"] == ["x:a", "x:b", "x:c"]
-    assert [one["run_id"] for one in sync_client.runs.list(thread)] == [run["run_id"]]
+    assert [listed_run["run_id"] for listed_run in sync_client.runs.list(thread)] == [run["run_id"]]
     assert len(sync_client.threads.get_history(thread)) == 5
     assert sync_client.threads.search(ids=[thread])[0]["status"] == "idle"
     assert list(sync_client.runs.join_stream(thread, run["run_id"])) == []

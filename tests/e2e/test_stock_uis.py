@@ -82,8 +82,8 @@ async def asked(call: Browser, graph: str, input: Any) -> tuple[str, str]:
 
 async def listed(call: Browser, mark: str, **query: Any) -> list[Any]:
     body = {"limit": 10, "offset": 0, "metadata": {"mark": mark}, **query}
-    found: list[Any] = (await call("POST", "/threads/search", body)).json()
-    return found
+    threads: list[Any] = (await call("POST", "/threads/search", body)).json()
+    return threads
 
 
 async def resumed(call: Browser, thread: str, graph: str, *responses: Any) -> list[dict[str, str]]:
@@ -100,16 +100,16 @@ async def test_waiting_threads_are_listed_newest_first(inbox: Browser) -> None:
     second = (await inbox("POST", "/threads", {"metadata": {"mark": mark}})).json()["thread_id"]
     await inbox("POST", f"/threads/{second}/runs/wait", {"assistant_id": "hitl", "input": {"text": "draft"}})
     idle = (await inbox("POST", "/threads", {"metadata": {"mark": mark}})).json()["thread_id"]
-    found = await listed(inbox, mark, metadata={"mark": mark, "graph_id": "hitl"}, status="interrupted")
-    assert [one["thread_id"] for one in found] == [second, first]
-    assert all(one["created_at"] and one["updated_at"] for one in found)
-    (question,) = next(iter(found[0]["interrupts"].values()))
+    threads = await listed(inbox, mark, metadata={"mark": mark, "graph_id": "hitl"}, status="interrupted")
+    assert [thread["thread_id"] for thread in threads] == [second, first]
+    assert all(one["created_at"] and one["updated_at"] for one in threads)
+    (question,) = next(iter(threads[0]["interrupts"].values()))
     assert question.keys() == {"id", "value"}
     assert question["value"]["action_request"] == {"action": "send_email", "args": EMAIL}
-    by_assistant = {"mark": mark, "assistant_id": found[0]["metadata"]["assistant_id"]}
+    by_assistant = {"mark": mark, "assistant_id": threads[0]["metadata"]["assistant_id"]}
     assert len(await listed(inbox, mark, metadata=by_assistant)) == 2
-    assert [one["thread_id"] for one in await listed(inbox, mark)] == [idle, second, first]
-    assert [one["thread_id"] for one in await listed(inbox, mark, limit=1, offset=1)] == [second]
+    assert [thread["thread_id"] for thread in await listed(inbox, mark)] == [idle, second, first]
+    assert [thread["thread_id"] for thread in await listed(inbox, mark, limit=1, offset=1)] == [second]
 
 
 ANSWERS: dict[str, Any] = {
@@ -122,17 +122,17 @@ ANSWERS: dict[str, Any] = {
 
 @pytest.mark.promise("INBOX-11", "INBOX-12", "INBOX-13", "INBOX-14", "INBOX-16", "INBOX-21")
 @pytest.mark.parametrize("verb", ANSWERS)
-async def test_an_answer_is_followed_by_its_events(inbox: Browser, verb: str) -> None:
+async def test_answer_streams_its_events(inbox: Browser, verb: str) -> None:
     response = ANSWERS[verb]
     thread, _ = await asked(inbox, "hitl", {"text": "draft"})
     seen = await resumed(inbox, thread, "hitl", response)
     events = [json.loads(frame["data"]) for frame in seen if frame["event"] == "events"]
-    started = [one["metadata"].get("langgraph_node") for one in events if one["event"] == "on_chain_start"]
+    started = [event["metadata"].get("langgraph_node") for event in events if event["event"] == "on_chain_start"]
     assert "review" in started
     assert not any(frame["event"] == "error" for frame in seen)
-    found = (await inbox("GET", f"/threads/{thread}")).json()
-    assert (found["status"], found["interrupts"]) == ("idle", {})
-    assert found["values"]["answer"] == response
+    body = (await inbox("GET", f"/threads/{thread}")).json()
+    assert (body["status"], body["interrupts"]) == ("idle", {})
+    assert body["values"]["answer"] == response
 
 
 async def test_an_error_of_the_graph_is_an_event_among_the_others(inbox: Browser) -> None:
@@ -145,7 +145,7 @@ async def test_an_error_of_the_graph_is_an_event_among_the_others(inbox: Browser
 
 
 @pytest.mark.promise("INBOX-14")
-async def test_ignored_threads_have_left_the_list_at_once(inbox: Browser) -> None:
+async def test_ignored_thread_leaves_the_list_at_once(inbox: Browser) -> None:
     thread, mark = await asked(inbox, "hitl", {"text": "draft"})
     body = {"command": {"resume": [{"type": "ignore", "args": None}]}, "assistant_id": "hitl"}
     run = (await inbox("POST", f"/threads/{thread}/runs", body)).json()
@@ -154,25 +154,25 @@ async def test_ignored_threads_have_left_the_list_at_once(inbox: Browser) -> Non
     assert (await listed(inbox, mark))[0]["status"] == "idle"
 
 
-async def test_marked_as_resolved_it_is_idle_and_asks_nothing(inbox: Browser) -> None:
+async def test_thread_marked_as_resolved_is_idle_without_questions(inbox: Browser) -> None:
     thread, mark = await asked(inbox, "hitl", {"text": "draft"})
     answer = await inbox("POST", f"/threads/{thread}/state", {"values": None, "as_node": "__end__"})
     assert answer.status_code == 200
     assert answer.json()["checkpoint"]["thread_id"] == thread
-    (found,) = await listed(inbox, mark)
-    assert (found["status"], found["interrupts"]) == ("idle", {})
+    (thread_listed,) = await listed(inbox, mark)
+    assert (thread_listed["status"], thread_listed["interrupts"]) == ("idle", {})
 
 
-async def test_the_state_tells_what_a_breakpoint_waits_for(inbox: Browser) -> None:
+async def test_state_shows_the_next_node_of_a_breakpoint(inbox: Browser) -> None:
     """The inbox reads the state where a thread is interrupted without a question."""
     thread, mark = await asked(inbox, "breakpoint", {"text": "draft"})
-    (found,) = await listed(inbox, mark, status="interrupted")
-    assert found["interrupts"] == {}
+    (thread_listed,) = await listed(inbox, mark, status="interrupted")
+    assert thread_listed["interrupts"] == {}
     state = (await inbox("GET", f"/threads/{thread}/state")).json()
     assert (state["next"], state["tasks"][0]["name"]) == (["publish"], "publish")
 
 
-async def test_the_server_says_what_it_is_without_a_key(keyless: Browser) -> None:
+async def test_info_is_readable_without_a_key(keyless: Browser) -> None:
     told = (await keyless("GET", "/info")).json()
     assert told["host"]["kind"] == "self-hosted"
     assert told["flags"]["assistants"] is True
@@ -182,8 +182,10 @@ async def test_the_server_says_what_it_is_without_a_key(keyless: Browser) -> Non
 @pytest.mark.parametrize("verb", ["response", "ignore"])
 async def test_the_documented_example_runs_unchanged(inbox: Browser, verb: str) -> None:
     thread, mark = await asked(inbox, "inbox_example", EXAMPLE)
-    (found,) = await listed(inbox, mark, status="interrupted", metadata={"mark": mark, "graph_id": "inbox_example"})
-    ((question,),) = found["interrupts"].values()
+    (thread_listed,) = await listed(
+        inbox, mark, status="interrupted", metadata={"mark": mark, "graph_id": "inbox_example"}
+    )
+    ((question,),) = thread_listed["interrupts"].values()
     assert question["value"]["action_request"] == {"action": "send_email", "args": CALL["args"]}
     assert [question["value"]["config"][flag] for flag in FLAGS] == [True, True, False, False]
     assert question["value"]["description"].startswith("# Offer\n\n**To**: a@b.c")
@@ -194,7 +196,7 @@ async def test_the_documented_example_runs_unchanged(inbox: Browser, verb: str) 
     assert said["content"] == ("make it shorter" if verb == "response" else "the person chose to ignore this")
 
 
-async def test_the_reviewers_key_is_that_reviewer(inbox: Browser, keyless: Browser) -> None:
+async def test_run_with_a_reviewer_key_has_the_reviewers_permissions(inbox: Browser, keyless: Browser) -> None:
     thread, _ = await asked(inbox, "echo", {"text": "x"})
     (run,) = (await inbox("GET", f"/threads/{thread}/runs")).json()
     (local,) = await _runs_of(keyless)
@@ -217,7 +219,7 @@ async def test_a_wrong_key_is_refused_and_one_for_another_service_is_not(http: h
     assert elsewhere.status_code == 200
 
 
-async def test_a_page_from_elsewhere_is_kept_out_without_a_key(http: httpx.AsyncClient) -> None:
+async def test_page_of_another_origin_without_a_key_is_refused(http: httpx.AsyncClient) -> None:
     for origin in ("https://evil.example", "null", "http://localhost.evil.example"):
         headers = {"origin": origin, "content-type": "application/json"}
         answer = await http.post("/threads/search", headers=headers, content="{}")
@@ -331,7 +333,7 @@ async ([url, key]) => {
 """
 
 
-async def test_a_real_browser_lets_its_page_do_all_this(page: Page, server: ServerProcess, tmp_path: Path) -> None:
+async def test_real_browser_allows_the_cross_origin_calls(page: Page, server: ServerProcess, tmp_path: Path) -> None:
     with another_origin(tmp_path) as origin:
         await page.goto(origin)
         done = await page.evaluate(IN_THE_PAGE, [server.url, server.printed("reviewer key")])

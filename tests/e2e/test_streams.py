@@ -53,7 +53,7 @@ def of(name: str, seen: Events) -> list[Any]:
     return [data for event, data in seen if event == name]
 
 
-async def test_frames_are_exactly_so(http: httpx.AsyncClient) -> None:
+async def test_frames_have_the_exact_bytes_of_the_contract(http: httpx.AsyncClient) -> None:
     answer = await streamed(http, "echo", {"text": "r"})
     run = answer.headers["content-location"].rsplit("/", 1)[-1]
     assert (
@@ -74,7 +74,7 @@ async def test_resumable_frames_carry_an_id_last(http: httpx.AsyncClient) -> Non
     assert len({frame["id"] for frame in frames(answer)}) == 3
 
 
-async def test_headers_say_what_it_is_and_where_to_go_on(http: httpx.AsyncClient) -> None:
+async def test_headers_have_content_type_and_location(http: httpx.AsyncClient) -> None:
     headers = (await streamed(http, "echo", {"text": "r"})).headers
     assert headers["content-type"] == "text/event-stream; charset=utf-8"
     assert headers["cache-control"] == "no-store"
@@ -93,14 +93,14 @@ async def test_a_quiet_connection_is_kept_alive(
     async with (
         asyncio.timeout(8),
         http.stream("GET", f"{path}/stream") as live,
-        http.stream("GET", f"{path}/join") as one,
+        http.stream("GET", f"{path}/join") as stream,
     ):
         assert await anext(live.aiter_raw()) == b": heartbeat\r\n\r\n"
-        assert await anext(one.aiter_raw()) == b"\n"
+        assert await anext(stream.aiter_raw()) == b"\n"
     gates.open()
 
 
-async def test_an_error_comes_after_what_there_was_and_ends_it(http: httpx.AsyncClient) -> None:
+async def test_error_is_the_last_frame_of_a_stream(http: httpx.AsyncClient) -> None:
     assert await named(http, "failing", {"text": "x"}) == [
         ("values", {"text": "x"}),
         ("error", {"error": "ValueError", "message": "boom: x"}),
@@ -127,7 +127,7 @@ async def test_a_cancelled_run_closes_its_stream_silently(
     assert (await joining).json() == {"text": "one", "gate": str(tmp_path), "log": []}
 
 
-async def test_subgraphs_add_their_place_to_the_name(http: httpx.AsyncClient) -> None:
+async def test_subgraph_frames_have_their_namespace_in_the_event_name(http: httpx.AsyncClient) -> None:
     modes = ["values", "updates", "custom", "messages-tuple"]
     seen = await named(http, "streams", HELLO, stream_mode=modes, stream_subgraphs=True)
     inside = [event for event, _ in seen if "|" in event]
@@ -137,23 +137,23 @@ async def test_subgraphs_add_their_place_to_the_name(http: httpx.AsyncClient) ->
     assert of("custom", seen) == [{"progress": "outside"}]
 
 
-async def test_without_subgraphs_nothing_comes_from_inside(http: httpx.AsyncClient) -> None:
+async def test_without_subgraphs_no_inner_frames_are_sent(http: httpx.AsyncClient) -> None:
     seen = await named(http, "streams", HELLO, stream_mode=["updates", "custom"])
     assert of("custom", seen) == [{"progress": "outside"}]
     assert [list(data) for data in of("updates", seen)] == [["announce"], ["child"]]
 
 
-async def test_messages_are_announced_and_then_grow(http: httpx.AsyncClient) -> None:
+async def test_messages_start_with_metadata_and_grow(http: httpx.AsyncClient) -> None:
     seen = await named(http, "streams", HELLO, stream_mode="messages", stream_subgraphs=True)
     assert {event for event, _ in seen} == {"messages/metadata", "messages/partial", "messages/complete"}
     announced = [id for data in of("messages/metadata", seen) for id in data]
     assert len(announced) == len(set(announced)) == 2
     assert announced[0] == "whole"
     (complete,) = of("messages/complete", seen)
-    assert [(one["id"], one["content"], one["type"]) for one in complete] == [("whole", "at once", "ai")]
+    assert [(item["id"], item["content"], item["type"]) for item in complete] == [("whole", "at once", "ai")]
     growing = [one for (one,) in of("messages/partial", seen)]
     assert [one["content"] for one in growing][:3] == ["a", "ab", "abc"]
-    assert {(one["id"], one["type"]) for one in growing} == {(announced[1], "ai")}
+    assert {(item["id"], item["type"]) for item in growing} == {(announced[1], "ai")}
     metadata = of("messages/metadata", seen)[1][announced[1]]["metadata"]
     assert metadata["langgraph_node"] == "talk"
 
@@ -188,7 +188,7 @@ async def test_a_breakpoint_is_an_empty_question(http: httpx.AsyncClient) -> Non
     assert of("updates", seen) == [{"prepare": {"text": "x, prepared"}}, {"__interrupt__": []}]
 
 
-async def test_what_goes_on_inside_is_told_in_full(http: httpx.AsyncClient) -> None:
+async def test_debug_mode_streams_checkpoints_and_tasks(http: httpx.AsyncClient) -> None:
     seen = await named(http, "hitl", {"text": "x"}, stream_mode=["tasks", "checkpoints", "debug"])
     started, finished = of("tasks", seen)
     assert sorted(started) == ["id", "input", "metadata", "name", "triggers"]
@@ -203,7 +203,7 @@ async def test_what_goes_on_inside_is_told_in_full(http: httpx.AsyncClient) -> N
     assert [sorted(question) for question in results[0]["interrupts"]] == [["id", "value"]]
 
 
-async def test_events_are_langchains(http: httpx.AsyncClient) -> None:
+async def test_events_mode_streams_langchain_events(http: httpx.AsyncClient) -> None:
     seen = of("events", await named(http, "echo", {"text": "x"}, stream_mode="events"))
     assert [data["event"] for data in seen if data["metadata"].get("langgraph_node") == "echo"] == [
         "on_chain_start",
@@ -261,13 +261,13 @@ async def test_a_mode_that_does_not_exist_is_refused(http: httpx.AsyncClient, cl
 
 
 @pytest.mark.parametrize("given", ["-1", "0", "-"])
-async def test_everything_is_replayed_to_who_asks_for_it(http: httpx.AsyncClient, given: str) -> None:
+async def test_reader_with_the_first_id_gets_a_complete_replay(http: httpx.AsyncClient, given: str) -> None:
     answer = await streamed(http, "streams", HELLO, stream_mode=["values", "messages-tuple"], stream_resumable=True)
     again = await http.get(answer.headers["location"], headers={"Last-Event-ID": given})
     assert again.content == answer.content
 
 
-async def test_a_reader_comes_back_to_any_frame(http: httpx.AsyncClient) -> None:
+async def test_reader_resumes_from_any_frame(http: httpx.AsyncClient) -> None:
     answer = await streamed(http, "streams", HELLO, stream_mode=["values", "messages-tuple"], stream_resumable=True)
     seen = list(frames(answer))
     for place, frame in enumerate(seen):
@@ -281,7 +281,7 @@ async def test_without_an_id_or_with_nonsense_nothing_is_replayed(http: httpx.As
     assert (await http.get(answer.headers["location"], headers={"Last-Event-ID": "garbage"})).content == b""
 
 
-async def test_what_was_not_resumable_is_gone(http: httpx.AsyncClient) -> None:
+async def test_stream_that_is_not_resumable_is_not_replayed(http: httpx.AsyncClient) -> None:
     answer = await streamed(http, "echo", {"text": "x"})
     assert (await http.get(answer.headers["location"], headers={"Last-Event-ID": "-1"})).content == b""
 
@@ -305,7 +305,7 @@ async def test_a_late_reader_gets_the_rest_and_a_returning_one_everything(
     assert list(frames(everything))[-2:] == list(frames(rest))
 
 
-async def test_a_stateless_stream_can_be_taken_up_where_it_says(
+async def test_stateless_stream_is_resumed_at_its_location(
     http: httpx.AsyncClient, client: LangGraphClient, tmp_path: Path
 ) -> None:
     gates = Gates(tmp_path)
@@ -315,13 +315,13 @@ async def test_a_stateless_stream_can_be_taken_up_where_it_says(
         assert re.fullmatch(r"/runs/[0-9a-f-]{36}/stream", first.headers["location"])
         async with http.stream("GET", first.headers["location"], headers={"Last-Event-ID": "-1"}) as second:
             gates.open()
-            one, other = await asyncio.gather(_read(first), _read(second))
-    assert one.content == other.content
-    assert len(of("updates", events(one))) == 3
+            earlier, other = await asyncio.gather(_read(first), _read(second))
+    assert earlier.content == other.content
+    assert len(of("updates", events(earlier))) == 3
 
 
 @pytest.mark.parametrize("named_as", ["stream_mode", "stream_modes"])
-async def test_who_follows_a_thread_sees_all_its_runs(
+async def test_thread_stream_shows_all_its_runs(
     http: httpx.AsyncClient, client: LangGraphClient, named_as: str
 ) -> None:
     thread = await new_thread(client)
@@ -343,7 +343,7 @@ async def test_who_follows_a_thread_sees_all_its_runs(
     ]
 
 
-async def test_who_follows_a_thread_may_want_only_comings_and_goings(
+async def test_thread_stream_can_be_limited_to_lifecycle_events(
     http: httpx.AsyncClient, client: LangGraphClient
 ) -> None:
     thread = await new_thread(client)
@@ -354,7 +354,7 @@ async def test_who_follows_a_thread_may_want_only_comings_and_goings(
     assert seen == [{"run_id": run, "attempt": 1}, {"status": "run_done", "run_id": run}]
 
 
-async def test_who_follows_a_thread_is_told_of_edits(http: httpx.AsyncClient, client: LangGraphClient) -> None:
+async def test_thread_stream_shows_edits(http: httpx.AsyncClient, client: LangGraphClient) -> None:
     thread = await new_thread(client)
     await _run(client, thread, "one")
     async with http.stream("GET", f"/threads/{thread}/stream", params={"stream_modes": "state_update"}) as live:
@@ -367,9 +367,7 @@ async def test_who_follows_a_thread_is_told_of_edits(http: httpx.AsyncClient, cl
     assert re.fullmatch(ID, frame["id"])
 
 
-async def test_who_comes_back_to_a_thread_gets_what_was_missed(
-    http: httpx.AsyncClient, client: LangGraphClient
-) -> None:
+async def test_resumed_thread_stream_sends_missed_frames(http: httpx.AsyncClient, client: LangGraphClient) -> None:
     thread = await new_thread(client)
     await _run(client, thread, "lost")
     runs = [await _run(client, thread, text, stream_resumable=True) for text in ("one", "two")]
@@ -383,9 +381,7 @@ async def test_who_comes_back_to_a_thread_gets_what_was_missed(
         assert await _frames_until(live, done=1) == everything[3:]
 
 
-async def test_following_a_thread_is_refused_where_it_cannot_be(
-    http: httpx.AsyncClient, client: LangGraphClient
-) -> None:
+async def test_invalid_thread_stream_request_is_refused(http: httpx.AsyncClient, client: LangGraphClient) -> None:
     thread = await new_thread(client)
     path = f"/threads/{thread}/stream"
     for wrong in ("bogus", "run_modes,bogus"):
@@ -394,7 +390,7 @@ async def test_following_a_thread_is_refused_where_it_cannot_be(
     assert await _status(http, f"/threads/{uuid4()}/stream") == 404
 
 
-async def test_a_follower_of_a_thread_is_there_before_its_runs(
+async def test_thread_stream_opened_before_a_run_gets_all_of_it(
     http: httpx.AsyncClient, client: LangGraphClient, tmp_path: Path
 ) -> None:
     """One that comes while a run is under way sees the rest of it."""

@@ -17,8 +17,8 @@ from tests.servers import ServerProcess, wait_until
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    async with receiving() as found:
-        yield found
+    async with receiving() as webhook_receiver:
+        yield webhook_receiver
 
 
 async def thread_of(client: LangGraphClient) -> str:
@@ -33,7 +33,9 @@ async def told(client: LangGraphClient, receiver: Receiver, graph: str, **run: A
     return thread, call
 
 
-async def test_a_run_that_is_done_says_so(client: LangGraphClient, server: ServerProcess, receiver: Receiver) -> None:
+async def test_finished_run_sends_its_values(
+    client: LangGraphClient, server: ServerProcess, receiver: Receiver
+) -> None:
     thread, call = await told(client, receiver, "echo", metadata={"who": "ana"})
     body = call.json
     run = await client.runs.get(thread, body["run_id"])
@@ -47,7 +49,7 @@ async def test_a_run_that_is_done_says_so(client: LangGraphClient, server: Serve
     assert verified(call, secret)
 
 
-async def test_a_run_that_waits_for_a_person_says_what_it_asks(client: LangGraphClient, receiver: Receiver) -> None:
+async def test_waiting_run_sends_its_interrupts(client: LangGraphClient, receiver: Receiver) -> None:
     thread, call = await told(client, receiver, "parallel")
     body = call.json
     assert (body["status"], body["waiting"]) == ("success", True)
@@ -59,28 +61,26 @@ async def test_a_run_that_waits_for_a_person_says_what_it_asks(client: LangGraph
     assert (after["waiting"], sorted(after["values"]["answers"])) == (False, ["left=yes", "right=yes"])
 
 
-async def test_a_run_that_stops_at_a_breakpoint_waits_as_well(client: LangGraphClient, receiver: Receiver) -> None:
+async def test_run_at_a_breakpoint_sends_waiting(client: LangGraphClient, receiver: Receiver) -> None:
     _, call = await told(client, receiver, "breakpoint")
     assert (call.json["status"], call.json["waiting"], call.json["interrupts"]) == ("success", True, [])
     assert call.json["next"] == ["publish"]
 
 
-async def test_a_run_that_fails_says_why(client: LangGraphClient, receiver: Receiver) -> None:
+async def test_failed_run_sends_its_error(client: LangGraphClient, receiver: Receiver) -> None:
     _, call = await told(client, receiver, "failing")
     assert (call.json["status"], call.json["waiting"]) == ("error", False)
     assert call.json["error"] == {"error": "ValueError", "message": "boom: hello"}
 
 
-async def test_a_run_without_a_thread_of_the_callers_tells_before_it_is_gone(
-    client: LangGraphClient, receiver: Receiver
-) -> None:
+async def test_stateless_run_sends_its_webhook(client: LangGraphClient, receiver: Receiver) -> None:
     await client.runs.wait(None, "echo", input={"text": "hi"}, webhook=receiver.url)
     (call,) = await receiver.has(1)
     assert call.json["values"]["reply"] == "hi"
 
 
 @pytest.mark.parametrize(("action", "status"), [("interrupt", "interrupted"), ("rollback", "rollback")])
-async def test_a_run_that_is_stopped_says_how(
+async def test_cancelled_run_sends_its_status(
     client: LangGraphClient, receiver: Receiver, tmp_path: Path, action: Any, status: str
 ) -> None:
     thread = await thread_of(client)
@@ -113,7 +113,7 @@ async def test_a_run_that_is_stopped_says_how(
         "http://",
     ],
 )
-async def test_a_webhook_to_where_nobody_may_send_us_is_refused(client: LangGraphClient, url: str) -> None:
+async def test_webhook_to_a_forbidden_target_is_refused(client: LangGraphClient, url: str) -> None:
     thread = await thread_of(client)
     with pytest.raises(UnprocessableEntityError):
         await client.runs.create(thread, "echo", input={"text": "x"}, webhook=url)

@@ -1,28 +1,34 @@
-"""The bypass matrix: every route that changes something × everyone who may not decide, on a thread whose call waits for
-a person. Whatever is sent, and however they then try to go on, the call is not made.
+"""The bypass matrix: every route that changes something × everyone who may not decide × every multitask strategy, now,
+delayed, forked and steered; on a thread whose call waits for a person, or that stands before a breakpoint; on a copy
+of it; and behind the run that is about to stop. Whatever is sent, and however the attacker then tries to go on, the
+call is not made.
 
-The control makes the same attempts on the same agent with LangChain's own middleware instead of the gate: there it is.
+The controls make the same attempts where nothing guards it: on the same agent with LangChain's own middleware instead
+of the gate, and on the same breakpoint where the policy only advises. There it is made. All of it on both databases.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from assent.domain.access import Kind, Role
+from assent.identity.model.access import Kind, Role
 from assent.settings import Mode
+from assent.threads.model.runs import Strategy
 from tests.api.house import Builder, House
 from tests.api.test_routes import operations, plain
+from tests.contract.stores import both_databases
 from tests.graphs_gated.attempts import APPROVALS, ATTEMPTS, Sent, Target, script
-from tests.graphs_gated.serving import GRAPHS
+from tests.graphs_gated.serving import GRAPHS, SECRET
 from tests.scoreboard import Count, RecordScore
 from tests.workers import until
 
@@ -30,7 +36,12 @@ ELSEWHERE = "elsewhere"
 AGENT = "an agent"
 OTHER = "the other tenant's reviewer"
 PATIENCE = 0.5
+WAITING, COPIED, ABOUT_TO_STOP = "waiting", "copied", "about to stop"
 ENDED = {"CANCELLED", "EXPIRED"}
+NOTHING = "0197c5a0-0000-7000-8000-000000000000"
+QUICK = {"SQLite": 40, "Postgres": 200}
+"""Of how many bodies of a route one is sent where not all are. A run costs several times as much on Postgres."""
+CALLING = {"type": "ai", "content": "", "tool_calls": [{"name": "act", "args": {}, "id": "call"}]}
 
 
 @dataclass
@@ -42,6 +53,7 @@ class Arena:
     graph: str
     reviewer: httpx.AsyncClient
     attackers: dict[str, httpx.AsyncClient]
+    scene: str = WAITING
     target: Target | None = None
     made: int = 0
     effects: Counter[str] = field(default_factory=Counter)
@@ -52,8 +64,13 @@ class Arena:
         target, attacker = await self.waiting(), self.attackers[who]
         method, path = route.split(" ")
         before = self._lines()
+        if self.scene == COPIED:
+            copied = await _request(attacker, "POST", f"/threads/{target.thread_id}/copy")
+            target = replace(target, thread_id=copied.json().get("thread_id", target.thread_id)) if copied else target
         response = await _request(attacker, method, path.format(**target.ids), **sent)
         self.made += 1
+        if self.scene == ABOUT_TO_STOP:
+            self._hold(target).with_suffix(".go").touch()
         self.answers[response.status_code if response else 0] += 1
         if response is None or response.status_code < 400:
             for thread_id in await self._reached(who, target, response):
@@ -78,7 +95,7 @@ class Arena:
             answer = {**run, "command": {"resume": {question["id"]: APPROVALS[0]}}}
             await _request(attacker, "POST", f"/threads/{thread_id}/runs/wait", json=answer)
         await _request(attacker, "POST", f"/threads/{thread_id}/runs/wait", json={**run, "input": None})
-        if self.target is not None and thread_id == self.target.thread_id:
+        if self.target is not None and thread_id == self.target.thread_id and not self.target.stops:
             ungated = {"assistant_id": "stock", "input": None}
             await _request(attacker, "POST", f"/threads/{thread_id}/runs/wait", json=ungated)
 
@@ -93,11 +110,17 @@ class Arena:
 
     async def _look(self, who: str, route: str, target: Target) -> None:
         """The item waits on, or was properly closed; then the next attempt gets another."""
+        if self.scene == ABOUT_TO_STOP:
+            self.target = None
+            return
         item = (await self.reviewer.get(f"/api/inbox/items/{target.item_id}")).json()
         if item["status"] not in ("PENDING", *ENDED):
             self.decided[f"{who}: {route}: {item['status']}"] += 1
         thread = await self.reviewer.get(f"/threads/{target.thread_id}/state")
-        asked = [one["id"] for one in thread.json().get("interrupts", [])] if thread.status_code == 200 else []
+        asked = (
+            [interrupt["id"] for interrupt in thread.json().get("interrupts", [])] if thread.status_code == 200 else []
+        )
+        asked = asked or ([target.interrupt_id] if target.stops and thread.json().get("next") else [])
         queued = await self.reviewer.get(f"/threads/{target.thread_id}/runs", params={"status": "pending"})
         unchanged = item["status"] == "PENDING" and item["hash"] == target.hash and asked == [target.interrupt_id]
         if queued.json() or not unchanged:
@@ -110,30 +133,36 @@ class Arena:
 
     async def _new_target(self) -> Target:
         agent, tag = self.attackers[AGENT], f"t{self.made}"
-        thread_id = (await agent.post("/threads", json={})).json()["thread_id"]
-        body = {"assistant_id": self.graph, "input": script({"log": str(self.log), "tag": tag})}
+        thread_id = (await agent.post("/threads", json={"visibility": "shared"})).json()["thread_id"]
+        args = {"log": str(self.log), "tag": tag}
+        stops = self.graph not in ("gated", "stock")
+        hold = {"hold": str(self.log.with_name(tag))} if self.scene == ABOUT_TO_STOP else {}
+        body = {"assistant_id": self.graph, "input": {**args, **hold} if stops else script(args)}
         run = (await agent.post(f"/threads/{thread_id}/runs", json=body)).json()
+        common = (self.graph, str(self.log), tag, thread_id, run["run_id"], run["assistant_id"])
+        if hold:
+            await until(_exists(self.log.with_name(tag).with_suffix(".started")), "the run does not begin")
+            return Target(*common, "0" * 32, NOTHING, 1, NOTHING, CALLING, (NOTHING,))
         await agent.get(f"/threads/{thread_id}/runs/{run['run_id']}/join")
         past = (await agent.post(f"/threads/{thread_id}/history", json={"limit": 20})).json()
-        found = await self.reviewer.get("/api/inbox/items", params={"filter": f"thread:{thread_id}"})
-        [item] = found.json()["items"]
-        return Target(
-            self.graph,
-            str(self.log),
-            tag,
-            thread_id,
-            run["run_id"],
-            run["assistant_id"],
-            item["source"]["interrupt_id"],
-            item["id"],
-            item["revision"],
-            item["hash"],
-            past[0]["values"]["messages"][-1],
-            tuple(one["checkpoint"]["checkpoint_id"] for one in past),
-        )
+        response = await self.reviewer.get("/api/inbox/items", params={"filter": f"thread:{thread_id}"})
+        [item] = response.json()["items"]
+        message = CALLING if stops else past[0]["values"]["messages"][-1]
+        seen = (item["source"]["interrupt_id"], item["id"], item["revision"], item["hash"])
+        return Target(*common, *seen, message, tuple(state["checkpoint"]["checkpoint_id"] for state in past))
+
+    def _hold(self, target: Target) -> Path:
+        return self.log.with_name(target.tag)
 
     def _lines(self) -> int:
         return len(self.log.read_text().splitlines()) if self.log.exists() else 0
+
+
+def _exists(path: Path) -> Callable[[], Awaitable[bool]]:
+    async def exists() -> bool:
+        return path.exists()
+
+    return exists
 
 
 async def _request(caller: httpx.AsyncClient, method: str, path: str, **sent: Any) -> httpx.Response | None:
@@ -149,8 +178,12 @@ def _threads_in(response: httpx.Response) -> set[str]:
         told = response.json()
     except ValueError:
         told = None
-    found = told if isinstance(told, list) else [told]
-    known = {one["thread_id"] for one in found if isinstance(one, dict) and isinstance(one.get("thread_id"), str)}
+    messages_told = told if isinstance(told, list) else [told]
+    known = {
+        thread["thread_id"]
+        for thread in messages_told
+        if isinstance(thread, dict) and isinstance(thread.get("thread_id"), str)
+    }
     location = response.headers.get("content-location", "").split("/")
     return known | ({location[2]} if location[1:2] == ["threads"] else set())
 
@@ -161,8 +194,10 @@ async def build(folder: Path, migrated_file: Path) -> AsyncIterator[Builder]:
         yield Builder(folder, migrated_file, stack)
 
 
-async def open_arena(build: Builder, folder: Path, mode: Mode, graph: str) -> Arena:
-    house = await build(mode, config=GRAPHS)
+async def open_arena(
+    build: Builder, database: str, folder: Path, mode: Mode, graph: str, scene: str = WAITING
+) -> Arena:
+    house = await build(mode, config=GRAPHS, database=database, secret_key=SECRET)
     reviewer = house.client(await house.person("ana"))
     viewer, elsewhere = await house.person("val", Role.VIEWER), await house.person("eve", Role.ADMIN, tenant=ELSEWHERE)
     await house.person("nat")
@@ -175,12 +210,12 @@ async def open_arena(build: Builder, folder: Path, mode: Mode, graph: str) -> Ar
     }
     if mode is Mode.DEV:
         attackers["nobody, on loopback"] = house.client()
-    return Arena(house, folder / "effects", graph, reviewer, attackers)
+    return Arena(house, folder / "effects", graph, reviewer, attackers, scene)
 
 
 def routes(house: House) -> set[str]:
-    found = {(method, plain(path)) for method, path in operations(house.app)}
-    return {f"{method} {path}" for method, path in found if method not in ("GET", "HEAD", "OPTIONS")}
+    routes_seen = {(method, plain(path)) for method, path in operations(house.app)}
+    return {f"{method} {path}" for method, path in routes_seen if method not in ("GET", "HEAD", "OPTIONS")}
 
 
 async def test_every_route_that_changes_something_is_attempted(build: Builder) -> None:
@@ -188,49 +223,133 @@ async def test_every_route_that_changes_something_is_attempted(build: Builder) -
     assert routes(house) == ATTEMPTS.keys()
 
 
+async def test_control_a_new_route_has_no_row(build: Builder) -> None:
+    house = await build(Mode.SERVE, config=GRAPHS)
+    house.app.add_api_route("/threads/{thread_id}/skip", lambda thread_id: thread_id, methods=["POST"])
+    assert routes(house) - ATTEMPTS.keys() == {"POST /threads/{thread_id}/skip"}
+
+
+def unattempted(route: str, graph: str, strategies: Iterable[str]) -> set[tuple[str, str, str]]:
+    """The combinations of strategy, time and way that no body of the route makes."""
+    target = Target(graph, "log", "tag", NOTHING, NOTHING, graph, "0" * 32, NOTHING, 1, NOTHING, CALLING, (NOTHING,))
+    sent = [request["json"] for request in ATTEMPTS[route](target) if "multitask_strategy" in request["json"]]
+    made = {(one["multitask_strategy"], _time(one), way) for one in sent for way in _ways(one)}
+    return set(product(strategies, ("now", "delayed"), ("continued", "new input", "forked", "steered"))) - made
+
+
+def _time(body: dict[str, Any]) -> str:
+    return "delayed" if body.get("after_seconds") else "now"
+
+
+def _ways(body: dict[str, Any]) -> set[str]:
+    ways = {"forked"} if "checkpoint_id" in body else set[str]()
+    if body.get("command"):
+        return ways | {"steered"}
+    return ways or {"new input" if body.get("input") else "continued"}
+
+
+@pytest.mark.parametrize("graph", ["gated", "stopping"])
+@pytest.mark.parametrize("how", ["", "/wait", "/stream"])
+def test_every_strategy_is_attempted_in_every_way(graph: str, how: str) -> None:
+    route = f"POST /threads/{{thread_id}}/runs{how}"
+    assert unattempted(route, graph, Strategy) == set()
+    assert len(unattempted(route, graph, [*Strategy, "another"])) == 8  # the control: a strategy without a row
+
+
 @pytest.mark.scoreboard
 @pytest.mark.promise("P1")
 @pytest.mark.promise("P6")
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("mode", [Mode.DEV, Mode.SERVE])
-async def test_nothing_runs_without_a_decision(
-    build: Builder, folder: Path, mode: Mode, count: Count, record_score: RecordScore
+@both_databases
+@pytest.mark.parametrize(
+    ("mode", "graph", "scene"),
+    [
+        (Mode.DEV, "gated", WAITING),
+        (Mode.SERVE, "gated", WAITING),
+        (Mode.SERVE, "gated", COPIED),
+        (Mode.SERVE, "stopping", WAITING),
+        (Mode.SERVE, "stopping", COPIED),
+        (Mode.SERVE, "stopping", ABOUT_TO_STOP),
+    ],
+)
+async def test_call_does_not_run_without_a_decision(
+    build: Builder,
+    database: str,
+    folder: Path,
+    mode: Mode,
+    graph: str,
+    scene: str,
+    count: Count,
+    record_score: RecordScore,
 ) -> None:
-    arena = await open_arena(build, folder, mode, "gated")
-    await _attempt_everything(arena, thin=count(full=1, quick=12))
+    arena = await open_arena(build, database, folder, mode, graph, scene)
+    on = _named(database)
+    await _attempt_everything(arena, thin=count(full=1, quick=QUICK[on]), shared=on == "Postgres")
     record_score(
-        f"the bypass matrix: {len(ATTEMPTS)} routes × {len(arena.attackers)} callers without the right, {mode} mode",
+        f"the bypass matrix, {on}: {len(_routes(scene))} routes × {len(arena.attackers)} callers without "
+        f"the right, {GUARDS[graph]}, {scene}, {mode} mode",
         "0 effects, 0 decisions",
         f"{arena.made} attempts: {arena.effects.total()} effects, {arena.decided.total()} decisions",
     )
     assert not +arena.effects
     assert not +arena.decided
-    assert arena.answers.keys() & {403, 404, 409}
+    assert scene == ABOUT_TO_STOP or arena.answers.keys() & {403, 404, 409}
     assert not any(status >= 500 for status in arena.answers if status != 501), arena.answers
 
 
 @pytest.mark.scoreboard
 @pytest.mark.timeout(1800)
-async def test_without_the_gate_it_runs(build: Builder, folder: Path, count: Count, record_score: RecordScore) -> None:
-    """The control: an agent without our gate, whose questions are advice."""
-    arena = await open_arena(build, folder, Mode.DEV, "stock")
+@both_databases
+@pytest.mark.parametrize(
+    ("graph", "scene"),
+    [("stock", WAITING), ("stopping", WAITING), ("stopping", COPIED), ("stopping", ABOUT_TO_STOP)],
+)
+async def test_control_without_the_guard_the_call_runs(
+    build: Builder,
+    database: str,
+    folder: Path,
+    graph: str,
+    scene: str,
+    count: Count,
+    record_score: RecordScore,
+) -> None:
+    """The controls: an agent without our gate, whose questions are advice; a breakpoint that is advice."""
+    arena = await open_arena(build, database, folder, Mode.DEV, graph, scene)
     arena.attackers = {AGENT: arena.attackers[AGENT]}
-    await _attempt_everything(arena, thin=count(full=1, quick=12))
+    quick = 20 if scene == ABOUT_TO_STOP else QUICK[_named(database)]  # on few routes
+    await _attempt_everything(arena, thin=count(full=1, quick=quick))
     record_score(
-        "the bypass matrix: by an agent, on a graph without the gate (the control)",
+        f"the bypass matrix, {_named(database)}: by an agent, {GUARDS[graph]} that only advises, {scene} (the control)",
         "more than 0 effects",
         f"{arena.made} attempts: {arena.effects.total()} effects",
     )
     assert arena.effects.total() > 0
 
 
-async def _attempt_everything(arena: Arena, *, thin: int) -> None:
-    """`thin`: only every so many-th body of a route, and not by everyone: by an agent, and by one of the others."""
+def _named(database: str) -> str:
+    return "SQLite" if database.startswith("sqlite") else "Postgres"
+
+
+GUARDS = {"gated": "a gated tool", "stock": "a question", "stopping": "a breakpoint"}
+RUNS = tuple(f"POST /threads/{{thread_id}}/runs{how}" for how in ("/stream", "/wait", ""))
+
+
+def _routes(scene: str) -> list[str]:
+    """On a copy, those of threads; behind a run, those that start another."""
+    if scene == WAITING:
+        return list(ATTEMPTS)
+    return list(RUNS) if scene == ABOUT_TO_STOP else [route for route in ATTEMPTS if "{thread_id}" in route]
+
+
+async def _attempt_everything(arena: Arena, *, thin: int, shared: bool = False) -> None:
+    """`thin`: only every so many-th body of a route, and not by everyone: by an agent, and by one of the others.
+    `shared`: every body by an agent, and by the others in turn, each at least once for each route."""
     others = [who for who in arena.attackers if who != AGENT]
-    for number, (route, bodies) in enumerate(ATTEMPTS.items()):
+    for number, (route, bodies) in enumerate((route, ATTEMPTS[route]) for route in _routes(arena.scene)):
         some = [others[number % len(others)]] if others and thin > 1 else others
-        for who in (AGENT, *some):
+        for place, who in enumerate((AGENT, *some)):
             count = len(list(bodies(await arena.waiting())))
-            for index in range(number % min(thin, count), count, thin):
+            step = len(some) if shared and thin == 1 and who != AGENT else thin
+            for index in range((number + place) % min(step, count), count, step):
                 sent = list(bodies(await arena.waiting()))[index]
                 await arena.attempt(who, route, sent)

@@ -23,7 +23,7 @@ import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
-from assent.domain.access import Role
+from assent.identity.model.access import Role
 from tests.contract.stores import both_databases
 from tests.graphs_gated.agents import stock_agent
 from tests.graphs_gated.serving import FORKS, Site, make_keys, open_site
@@ -117,11 +117,11 @@ class Person(threading.Thread):
     def _await_items(self, errand: Errand) -> None:
         deadline = time.monotonic() + STUCK_AFTER
         wanted = {"filter": f"thread:{errand.thread_id}"}
-        while len(found := self._ask("GET", "/api/inbox/items", params=wanted)["items"]) < len(errand.calls):
+        while len(listed_items := self._ask("GET", "/api/inbox/items", params=wanted)["items"]) < len(errand.calls):
             assert time.monotonic() < deadline, "an item did not come"
             time.sleep(LOOK_EVERY)
-        for item in map(self._item, found):
-            [call] = [one for one in errand.calls if one.tag == item["actions"][0]["args"]["tag"]]
+        for item in map(self._item, listed_items):
+            [call] = [call for call in errand.calls if call.tag == item["actions"][0]["args"]["tag"]]
             call.item = item
 
     def _item(self, known: dict[str, Any]) -> dict[str, Any]:
@@ -165,7 +165,7 @@ class Person(threading.Thread):
                 headers={"Idempotency-Key": f"{call.key}-{len(call.settled)}"},
             )
         except AssertionError as error:
-            if "try again in a moment" not in str(error):
+            if "retry in a moment" not in str(error):
                 raise
             call.settled.pop()  # the doubt is noted, and the question about it comes a moment later
 
@@ -311,7 +311,7 @@ def _finish_plainly(agent: Any, log: str, number: int) -> None:
 
 @pytest.mark.scoreboard
 @pytest.mark.timeout(1800)
-def test_without_the_gate_effects_are_doubled(folder: Path, count: Count, record_score: RecordScore) -> None:
+def test_control_without_the_gate_effects_are_doubled(folder: Path, count: Count, record_score: RecordScore) -> None:
     """The control: plain LangGraph, killed likewise. A few kills may all miss; then there are more of them."""
     dice, kills, rounds = random.Random(23), 0, count(full=200, quick=4)
     while kills < rounds or (not _doubled(folder) and kills < 40):

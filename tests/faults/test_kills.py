@@ -101,7 +101,7 @@ def test_runs_survive_kills_on_sqlite(
     assert not repeated
 
 
-def test_the_trace_finds_a_repeated_step(folder: Path) -> None:
+def test_control_a_repeated_step_is_found(folder: Path) -> None:
     """The control: a run that starts over instead of going on would be seen."""
     trace = Trace(folder, 0)
     trace.path.write_text("t:one\nt:two\n")

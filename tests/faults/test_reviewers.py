@@ -15,12 +15,14 @@ from typing import Any
 import httpx
 import pytest
 
-from assent.domain.access import Role
-from assent.domain.items import Item
-from assent.services import deciding
+from assent.identity.model.access import Role
+from assent.kernel.store.transaction import Tx
+from assent.review.decisions import decide
+from assent.review.model import lifecycle
+from assent.review.model.items import Item, ItemStatus
+from assent.review.model.lifecycle import Decided
+from assent.review.rows import decisions
 from assent.settings import Mode
-from assent.store import decisions
-from assent.store.transaction import Tx
 from tests.api.house import Builder
 from tests.contract.stores import both_databases
 from tests.graphs_gated.serving import GRAPHS, make_keys, open_site
@@ -49,8 +51,8 @@ class Table:
         await until(lambda: self._all_there(count), "not every item came", patience=120)
 
     async def _all_there(self, count: int) -> bool:
-        found = await self.people[0].get("/api/inbox/items", params={"filter": "is:pending", "limit": 100})
-        self.items = found.json()["items"]
+        response = await self.people[0].get("/api/inbox/items", params={"filter": "is:pending", "limit": 100})
+        self.items = response.json()["items"]
         return len(self.items) == count
 
     async def race(self) -> list[tuple[Waiting, str, httpx.Response]]:
@@ -92,7 +94,10 @@ class Table:
             item |= {"key": action["key"], "args": action["args"]}
 
     async def at_rest(self) -> bool:
-        counts = [await self.people[0].post("/threads/count", json={"status": one}) for one in ("busy", "interrupted")]
+        counts = [
+            await self.people[0].post("/threads/count", json={"status": interrupt})
+            for interrupt in ("busy", "interrupted")
+        ]
         return all(response.json() == 0 for response in counts)
 
     def effects(self) -> Counter[str]:
@@ -128,11 +133,11 @@ async def test_every_item_has_one_winner(database: str, folder: Path, count: Cou
     record_score(
         f"{crowd} people decide about {waiting} items at once, {'Postgres' if 'postgres' in database else 'SQLite'}",
         "one winner each, the rest 409 with the winner, one audit row each",
-        f"{len(said)} decisions: {len(won)} winners, {Counter(one.status_code for one in losers)[409]} × 409",
+        f"{len(said)} decisions: {len(won)} winners, {Counter(loser.status_code for loser in losers)[409]} × 409",
     )
     assert Counter(item["id"] for item, _ in won) == Counter(item["id"] for item in table.items)
-    assert [one.text for one in losers if one.status_code != 409] == []
-    assert [one.text for one in losers if not one.json().get("decision")] == []
+    assert [loser.text for loser in losers if loser.status_code != 409] == []
+    assert [loser.text for loser in losers if not loser.json().get("decision")] == []
     assert told == [1] * waiting
     assert table.effects() == expected(won)
     assert verdict["ok"]
@@ -144,8 +149,8 @@ def caller(url: str, key: str) -> httpx.AsyncClient:
 
 async def _decided(audit: httpx.AsyncClient, item: Waiting) -> int:
     """How often the timeline says that it was decided."""
-    found = await audit.get("/api/audit/events", params={"subject": f"item:{item['id']}", "limit": 100})
-    return sum(event["kind"] in ("item.approved", "item.rejected") for event in found.json()["items"])
+    response = await audit.get("/api/audit/events", params={"subject": f"item:{item['id']}", "limit": 100})
+    return sum(event["kind"] in ("item.approved", "item.rejected") for event in response.json()["items"])
 
 
 @pytest.fixture
@@ -155,16 +160,18 @@ async def build(folder: Path, migrated_file: Path) -> AsyncIterator[Builder]:
 
 
 @pytest.mark.scoreboard
-async def test_without_the_comparison_there_are_more_winners(
+async def test_control_without_the_comparison_an_item_has_several_winners(
     build: Builder, folder: Path, monkeypatch: pytest.MonkeyPatch, record_score: RecordScore
 ) -> None:
     """The control: nobody looks whether an item still waits, and the database does not mind two decisions."""
 
-    def anything_goes(tx: Tx, item: Item, revision: int, hash: str) -> None:
+    def anything_goes(tx: Tx, item: Item, revision: int, hash: str, **named: Any) -> None:
         decisions.dismiss(tx, item.id)
 
-    monkeypatch.setattr(deciding, "require_open", anything_goes)
+    monkeypatch.setattr(decide, "require_open", anything_goes)
     monkeypatch.setattr(Item, "moved", lambda self, status: status)
+    anywhere = lifecycle.LIFE[Decided]._replace(starts=frozenset(ItemStatus))
+    monkeypatch.setattr(lifecycle, "LIFE", {**lifecycle.LIFE, Decided: anywhere})
     house = await build(Mode.DEV, config=GRAPHS)
     people = [house.client(await house.person(f"person-{number}")) for number in range(8)]
     table = Table(people, folder / "effects")
@@ -179,7 +186,7 @@ async def test_without_the_comparison_there_are_more_winners(
     assert len(won) > 5
 
 
-async def test_two_calls_of_one_turn_decided_at_once_come_to_a_good_end(build: Builder, folder: Path) -> None:
+async def test_two_calls_of_one_turn_decided_concurrently_both_run(build: Builder, folder: Path) -> None:
     """The first answer's run makes both calls, because both have their grant by then."""
     house = await build(Mode.DEV, config=GRAPHS)
     ana, log = house.client(await house.person("ana")), folder / "effects"
@@ -190,7 +197,7 @@ async def test_two_calls_of_one_turn_decided_at_once_come_to_a_good_end(build: B
     items = (await ana.get("/api/inbox/items", params={"filter": f"thread:{thread}"})).json()["items"]
     said = [{"id": item["id"], "revision": item["revision"], "hash": item["hash"]} for item in items]
     response = await ana.post("/api/inbox/bulk", json={"items": said, "verb": "approve"})
-    assert [one["ok"] for one in response.json()["results"]] == [True, True]
+    assert [result["ok"] for result in response.json()["results"]] == [True, True]
 
     async def ended() -> bool:
         rows = (await ana.get(f"/threads/{thread}/runs")).json()

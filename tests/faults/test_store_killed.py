@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from assent.domain.access import operator
-from assent.services.audit import Audit
+from assent.audit.service import Audit
+from assent.identity.model.access import operator
 from tests.contract.stores import AnyStore, both_databases
 from tests.contract.tables import values
 from tests.contract.tampering import Dice
@@ -52,15 +52,15 @@ def nursery(url: str) -> Iterator[Nursery]:
 @both_databases
 @pytest.mark.scoreboard
 @pytest.mark.promise("P12")
-async def test_a_killed_process_loses_nothing_that_it_was_told_is_there(
+async def test_killed_process_loses_no_confirmed_commit(
     database: str, store: AnyStore, count: Count, record_score: RecordScore
 ) -> None:
     dice, kills = Dice(SEED), count(full=50, quick=8)
     with nursery(database) as writers:
         told = [writers.write_and_die(f"run{kill}", after=dice.randint(1, 60)) for kill in range(kills)]
     acknowledged = set().union(*told)
-    found = await store.read(TENANT, values)
-    lost = acknowledged - found.keys()
+    stored_values = await store.read(TENANT, values)
+    lost = acknowledged - stored_values.keys()
     record_score(
         f"SIGKILL of a writing process, {store.url.partition(':')[0]}",
         "0 acknowledged rows lost",
@@ -69,11 +69,11 @@ async def test_a_killed_process_loses_nothing_that_it_was_told_is_there(
     assert lost == set()
     assert len(acknowledged) > kills
     verdict = await Audit(store).verify(operator(TENANT))
-    assert (verdict.breaks, verdict.head.seq) == ([], len(found))  # each row with its event, none without
+    assert (verdict.breaks, verdict.head.seq) == ([], len(stored_values))  # each row with its event, none without
 
 
 @both_databases
-async def test_a_process_that_speaks_before_the_commit_loses_rows(database: str, store: AnyStore) -> None:
+async def test_control_acknowledging_before_the_commit_loses_rows(database: str, store: AnyStore) -> None:
     """The control: the same kill finds out whoever acknowledges too early."""
     with nursery(database) as writers:
         said = writers.write_and_die("run early", after=1)

@@ -1,4 +1,4 @@
-"""What happens around a Postgres: connections are cut, locks held, the disk full, the server stopped or killed."""
+"""Faults of Postgres: connections are cut, locks held, the disk full, the server stopped or killed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,12 +7,13 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from assent.domain.access import operator
+from assent.audit.service import Audit
 from assent.errors import StorageFull, StoreBusy, Unavailable
-from assent.services.audit import Audit
-from assent.store import events, migrations
-from assent.store.postgres import PostgresStore
-from assent.store.transaction import Tx
+from assent.identity.model.access import operator
+from assent.kernel import events
+from assent.kernel.store import migrations
+from assent.kernel.store.postgres import PostgresStore
+from assent.kernel.store.transaction import Tx
 from tests.contract.stores import AnyStore, only_postgres, opened, outside
 from tests.contract.tables import add, create_tables, values
 from tests.postgres_server import PostgresServer
@@ -51,7 +52,7 @@ def run_outside(url: str, script: str) -> None:
 
 
 @only_postgres
-async def test_connections_that_were_cut_are_replaced_unnoticed(database: str, store: AnyStore) -> None:
+async def test_cut_connections_are_replaced_without_an_error(database: str, store: AnyStore) -> None:
     await asyncio.gather(*(store.write(TENANT, add, f"n{number}") for number in range(12)))
     run_outside(database, CUT_ALL)
     assert len(await store.read(TENANT, values)) == 12
@@ -61,7 +62,7 @@ async def test_connections_that_were_cut_are_replaced_unnoticed(database: str, s
 
 
 @only_postgres
-async def test_a_connection_cut_before_the_commit_means_another_run(store: AnyStore) -> None:
+async def test_connection_cut_before_the_commit_is_retried(store: AnyStore) -> None:
     def act_and_die_once(tx: Tx) -> None:
         runs.append(1)
         add(tx, "x")
@@ -76,7 +77,7 @@ async def test_a_connection_cut_before_the_commit_means_another_run(store: AnySt
 
 @only_postgres
 async def test_a_connection_cut_in_the_commit_is_never_taken_for_a_failure(database: str, store: AnyStore) -> None:
-    """Nobody knows whether it took place, so it is not run again, and its caller is told exactly that."""
+    """The outcome of the commit is unknown, so it is not retried, and the caller gets an error that says so."""
 
     def act(tx: Tx) -> None:
         runs.append(1)
@@ -93,7 +94,7 @@ async def test_a_connection_cut_in_the_commit_is_never_taken_for_a_failure(datab
 
 
 @only_postgres
-async def test_a_lock_that_is_not_let_go_is_busy(database: str, store: AnyStore) -> None:
+async def test_held_lock_is_busy(database: str, store: AnyStore) -> None:
     def want(tx: Tx) -> None:
         tx.sql("SET LOCAL lock_timeout = '20ms'")
         act(tx, "x")
@@ -109,9 +110,8 @@ async def test_a_lock_that_is_not_let_go_is_busy(database: str, store: AnyStore)
 
 @only_postgres
 async def test_no_connection_free_is_busy(database: str, store: AnyStore) -> None:
-    narrow = PostgresStore(database, connections=1)
+    narrow = PostgresStore(database, connections=2, patience=0.05)
     await narrow.open()
-    narrow.engine.pool._timeout = 0.05  # type: ignore[attr-defined]
     with psycopg.connect(database) as connection:
         connection.execute("LOCK TABLE counters")
         waiting = [asyncio.create_task(narrow.write(TENANT, add, f"n{number}")) for number in range(2)]
@@ -124,7 +124,7 @@ async def test_no_connection_free_is_busy(database: str, store: AnyStore) -> Non
 
 
 @only_postgres
-async def test_a_full_disk_writes_nothing_by_halves_and_recovers(database: str, store: AnyStore) -> None:
+async def test_full_disk_leaves_no_partial_write_and_recovers(database: str, store: AnyStore) -> None:
     run_outside(database, DISK_FULL)
     with pytest.raises(StorageFull):
         await store.write(TENANT, act, "half")
@@ -135,8 +135,8 @@ async def test_a_full_disk_writes_nothing_by_halves_and_recovers(database: str, 
 
 
 @only_postgres
-async def test_an_error_that_quotes_a_caller_is_not_taken_for_a_fault(store: AnyStore) -> None:
-    """What callers send stands in a database's messages: `disk is full` as a name must not look like a full disk."""
+async def test_error_text_that_quotes_a_caller_is_not_classified_as_a_fault(store: AnyStore) -> None:
+    """Database messages quote callers: `disk is full` as a name must not look like a full disk."""
     name = "database or disk is full, database is locked, connection failed"
     await store.write(TENANT, add, name)
     with pytest.raises(Exception, match="already exists") as caught:
@@ -186,8 +186,8 @@ async def test_a_crashed_server_loses_nothing_and_the_store_recovers_by_itself(
     over.set()
     await asyncio.gather(*writers)
 
-    found = await crashing.read(TENANT, values)
-    lost = set(told) - found.keys()
+    stored_values = await crashing.read(TENANT, values)
+    lost = set(told) - stored_values.keys()
     record_score(
         "Postgres crash while writing",
         "0 acknowledged rows lost, recovery ≤ 5 s",
@@ -196,7 +196,7 @@ async def test_a_crashed_server_loses_nothing_and_the_store_recovers_by_itself(
     assert lost == set()
     assert longest <= 5
     verdict = await Audit(crashing).verify(operator(TENANT))
-    assert (verdict.breaks, verdict.head.seq) == ([], len(found))
+    assert (verdict.breaks, verdict.head.seq) == ([], len(stored_values))
 
 
 async def test_a_stopped_server_is_unavailable_until_it_is_back(

@@ -1,4 +1,4 @@
-"""What happens around a SQLite file: another process holds it, its disk fills up, its folder goes away."""
+"""Faults of a SQLite file: another process locks it, its disk is full, its folder is missing."""
 
 import asyncio
 import os
@@ -15,12 +15,12 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.exc import IntegrityError
 
-from assent.domain.access import operator
+from assent.audit.service import Audit
 from assent.errors import StorageFull, StoreBusy, Unavailable
-from assent.services.audit import Audit
-from assent.store import events
-from assent.store.sqlite import SqliteStore
-from assent.store.transaction import Tx
+from assent.identity.model.access import operator
+from assent.kernel import events
+from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.transaction import Tx
 from tests.contract.stores import only_sqlite, outside
 from tests.contract.tables import add, create_tables, point, values
 
@@ -119,7 +119,7 @@ async def assert_whole(store: SqliteStore, done: list[str]) -> None:
     assert (verdict.breaks, verdict.head.seq) == ([], len(done))
 
 
-async def test_a_full_database_writes_nothing_by_halves_and_recovers(impatient: SqliteStore) -> None:
+async def test_full_database_leaves_no_partial_write_and_recovers(impatient: SqliteStore) -> None:
     """As full as SQLite itself makes it, on any machine: every connection may use only so many pages."""
     room = {"pages": 500}
 
@@ -150,7 +150,7 @@ def small_disk(folder: Path) -> Iterator[Path]:
     subprocess.check_call(["umount", disk])
 
 
-async def test_a_full_disk_writes_nothing_by_halves_and_recovers(small_disk: Path, database: str) -> None:
+async def test_full_disk_leaves_no_partial_write_and_recovers(small_disk: Path, database: str) -> None:
     store = SqliteStore(f"sqlite:///{small_disk / 'assent.db'}")
     shutil.move(database.removeprefix("sqlite:///"), small_disk / "assent.db")
     await store.open()
@@ -165,7 +165,7 @@ async def test_a_full_disk_writes_nothing_by_halves_and_recovers(small_disk: Pat
     await store.close()
 
 
-async def test_a_folder_that_goes_away_and_comes_back(folder: Path, impatient: SqliteStore) -> None:
+async def test_store_recovers_after_its_folder_was_missing(folder: Path, impatient: SqliteStore) -> None:
     """The writer cannot even connect again; it must tell so, and still be there afterwards."""
     elsewhere = folder.with_name(f"{folder.name}-elsewhere")
     folder.rename(elsewhere)
@@ -179,14 +179,14 @@ async def test_a_folder_that_goes_away_and_comes_back(folder: Path, impatient: S
     assert await impatient.read(TENANT, values) == {"found": 0}
 
 
-async def test_every_commit_is_on_the_disk_before_it_is_told(impatient: SqliteStore) -> None:
+async def test_every_commit_is_on_disk_before_it_is_confirmed(impatient: SqliteStore) -> None:
     settings = await impatient.write(
         None, lambda tx: [tx.sql(f"PRAGMA {name}").all()[0][0] for name in ("synchronous", "journal_mode")]
     )
     assert settings == [2, "wal"]  # 2 is FULL: the log is flushed with every commit
 
 
-async def test_a_backup_is_whole_while_writing_goes_on(folder: Path, impatient: SqliteStore) -> None:
+async def test_backup_during_writes_is_consistent(folder: Path, impatient: SqliteStore) -> None:
     copy = folder / "a copy #1 %.db"
     writing = asyncio.gather(*(impatient.write(TENANT, act, f"n{number:02}") for number in range(40)))
     await impatient.backup(str(copy))

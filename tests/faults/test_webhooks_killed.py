@@ -11,12 +11,14 @@ from typing import Any
 import httpx
 import pytest
 
-from assent.domain.addresses import LOOPBACK, Allowed
-from assent.domain.deliveries import WEBHOOK
-from assent.notify.outbound import Outbound
-from assent.notify.sender import LEASE, Sender
-from assent.notify.targets import Targets
-from assent.notify.webhooks import WebhookCarrier
+from assent.identity.model.access import operator
+from assent.outbox.addresses import LOOPBACK, Allowed
+from assent.outbox.client import Outbound
+from assent.outbox.model import WEBHOOK
+from assent.outbox.sender import LEASE, Sender
+from assent.outbox.targets import Targets
+from assent.outbox.webhooks import WebhookCarrier
+from assent.review.deliveries import Deliveries
 from tests.contract.stores import opened
 from tests.receiver import Receiver, receiving
 from tests.servers import ServerProcess, dev_server, running
@@ -24,8 +26,8 @@ from tests.servers import ServerProcess, dev_server, running
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    async with receiving() as found:
-        yield found
+    async with receiving() as webhook_receiver:
+        yield webhook_receiver
 
 
 async def start_run(server: ServerProcess, receiver: Receiver) -> Any:
@@ -35,7 +37,7 @@ async def start_run(server: ServerProcess, receiver: Receiver) -> Any:
 
 
 @pytest.mark.promise("P12")
-async def test_after_a_restart_on_the_same_file_at_once(folder: Path, receiver: Receiver) -> None:
+async def test_webhook_is_sent_again_at_once_after_a_restart_on_sqlite(folder: Path, receiver: Receiver) -> None:
     receiver.hold.clear()
     with running(dev_server(f"sqlite:///{folder}/assent.db")) as server:
         run = await start_run(server, receiver)
@@ -48,14 +50,16 @@ async def test_after_a_restart_on_the_same_file_at_once(folder: Path, receiver: 
     assert first.id == second.id
     assert first.json["run_id"] == second.json["run_id"] == run["run_id"]
     with running(dev_server(f"sqlite:///{folder}/assent.db")) as server:
-        async with httpx.AsyncClient(base_url=server.url, trust_env=False) as client:
-            arrived = (await client.get("/api/deliveries")).json()["items"]
-    assert [(one["id"], one["status"], one["attempts"]) for one in arrived] == [(first.id, "delivered", 2)]
+        async with opened(f"sqlite:///{folder}/assent.db") as store:
+            arrived = (await Deliveries(store, secret=lambda: b"").list(operator())).items
+    assert [(row.id, row.status, row.attempts) for row in arrived] == [(first.id, "delivered", 2)]
     assert len(receiver.calls) == 2, "what has arrived does not come again"
 
 
 @pytest.mark.promise("P12")
-async def test_by_another_process_on_the_same_postgres_after_the_lease(postgres_url: str, receiver: Receiver) -> None:
+async def test_webhook_is_sent_again_by_another_process_after_the_lease_on_postgres(
+    postgres_url: str, receiver: Receiver
+) -> None:
     receiver.hold.clear()
     with running(dev_server(postgres_url)) as server:
         await start_run(server, receiver)

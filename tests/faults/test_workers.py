@@ -15,15 +15,16 @@ from typing import Any
 
 import pytest
 
-from assent.domain.access import DEFAULT_TENANT
-from assent.domain.frames import END
-from assent.domain.ids import new_id
-from assent.domain.policies import ADVISE_ALL
-from assent.domain.runs import Cancel, Run, RunStatus
 from assent.errors import AnswerRefused
-from assent.services.starting import RunRequest
-from assent.store import checkpoints, policies
-from assent.store.transaction import Tx
+from assent.identity.model.access import DEFAULT_TENANT
+from assent.kernel.ids import new_id
+from assent.kernel.store.transaction import Tx
+from assent.review.model.policies import ADVISE_ALL
+from assent.review.rows import policies
+from assent.threads.model.frames import END
+from assent.threads.model.runs import Cancel, Run, RunStatus
+from assent.threads.rows import checkpoints
+from assent.threads.run_requests import RunRequest
 from tests.faults.test_kills import Trace
 from tests.postgres import Cluster
 from tests.postgres_server import PostgresServer
@@ -47,7 +48,7 @@ async def test_a_run_is_asked_for_in_one_process_and_executed_in_another(crew: C
     await crew.store.write("default", policies.put, ADVISE_ALL, source="api", actor="system")
     await crew.hire()
     run = await crew.start("slow", input={"text": "t"}, after_seconds=0.3)
-    followed = crew.engine.runs.follow(run.id)
+    followed = crew.engine.runs.follow(CALLER, run.id)
     last = await asyncio.wait_for(followed.end(), 30)
     assert json.loads(last.data)["log"] == ["t:a", "t:b", "t:c"]
     assert (await crew.run(run)).started_at >= run.wake_at  # type: ignore[operator]
@@ -59,7 +60,7 @@ async def test_a_run_is_asked_for_in_one_process_and_executed_in_another(crew: C
 async def _check_cancel(crew: Crew) -> None:
     run, gate = await crew.start_gated()
     await until_file(gate / "a.started")
-    followed = crew.engine.runs.follow(run.id, after=None)
+    followed = crew.engine.runs.follow(CALLER, run.id, after=None)
     await crew.engine.runs.cancel(CALLER, run.thread_id, run.id, Cancel.INTERRUPT)
     assert (await asyncio.wait_for(followed.end(), 2)).event == END
     assert (await crew.run(run)).status is RunStatus.INTERRUPTED
@@ -69,7 +70,7 @@ async def _check_prompt_answer(crew: Crew) -> None:
     """Who is told of a question can answer it at once: by then the run that asks has ended."""
     thread = (await crew.engine.threads.create(CALLER)).id
     run_id = new_id()
-    followed = crew.engine.runs.follow(run_id)
+    followed = crew.engine.runs.follow(CALLER, run_id)
     await crew.engine.runs.create(CALLER, thread, RunRequest("twice", input={"text": "t"}), run_id=run_id)
     while INTERRUPT not in (frame := await asyncio.wait_for(followed.next(), 10)).data:
         assert frame.event != END
@@ -85,13 +86,13 @@ async def _check_second_clicks(crew: Crew) -> None:
     with pytest.raises(AnswerRefused):
         await crew.engine.runs.create(CALLER, unseen.thread_id, answer)
     seen = await crew.start("twice", input={"text": "t"})
-    await asyncio.wait_for(crew.engine.runs.follow(seen.id).end(), 10)
+    await asyncio.wait_for(crew.engine.runs.follow(CALLER, seen.id).end(), 10)
     await crew.ended(await crew.engine.runs.create(CALLER, seen.thread_id, answer))
     with pytest.raises(AnswerRefused):
         await crew.engine.runs.create(CALLER, seen.thread_id, answer)
 
 
-async def test_a_worker_that_is_asked_to_stop_ends_what_it_does_and_takes_nothing_new(crew: Crew) -> None:
+async def test_stopping_worker_finishes_its_runs_and_takes_no_new_ones(crew: Crew) -> None:
     (worker,) = await crew.hire()
     (run, gate), (stays, other_gate) = await crew.start_gated(), await crew.start_gated()
     await until_file(gate / "a.started")
@@ -111,20 +112,20 @@ async def test_a_worker_that_is_asked_to_stop_ends_what_it_does_and_takes_nothin
     assert (await crew.ended(late)).status is RunStatus.SUCCESS
 
 
-async def test_a_node_that_blocks_its_worker_is_not_taken_for_dead(crew: Crew) -> None:
+async def test_node_that_blocks_beyond_the_lease_keeps_its_run(crew: Crew) -> None:
     """Beyond the lease, while another worker looks."""
     await crew.hire(2)
     ended = await crew.ended(await crew.start("blocking", input={"seconds": 4.5}))
     assert (ended.status, ended.attempt) == (RunStatus.SUCCESS, 1)
 
 
-async def test_runs_go_on_when_postgres_was_away(durable_postgres: PostgresServer, folder: Path) -> None:
+async def test_runs_continue_after_a_postgres_outage(durable_postgres: PostgresServer, folder: Path) -> None:
     """And a worker that is asked to stop while it is away does not wait for it."""
     async with crew_on(durable_postgres.url, folder) as crew:
         (worker,) = await crew.hire()
         run, gate = await crew.start_gated()
         await until_file(gate / "a.started")
-        followed = crew.engine.runs.follow(run.id, after=None)
+        followed = crew.engine.runs.follow(CALLER, run.id, after=None)
         await asyncio.to_thread(durable_postgres.crash)
         open_gates(gate)
         await asyncio.to_thread(durable_postgres.start)
@@ -144,7 +145,7 @@ async def test_runs_go_on_when_postgres_was_away(durable_postgres: PostgresServe
 
 @pytest.mark.scoreboard
 @pytest.mark.timeout(600)
-async def test_nothing_of_a_stalled_worker_counts(crew: Crew, count: Count, record_score: RecordScore) -> None:
+async def test_writes_of_a_stalled_worker_are_refused(crew: Crew, count: Count, record_score: RecordScore) -> None:
     stalls = count(full=50, quick=4)
     accepted = await _late_writes(crew, stalls, fenced=True)
     record_score(
@@ -156,7 +157,7 @@ async def test_nothing_of_a_stalled_worker_counts(crew: Crew, count: Count, reco
 
 
 @pytest.mark.timeout(600)
-async def test_without_the_fence_a_stalled_worker_would_write(crew: Crew) -> None:
+async def test_control_without_the_fence_a_stalled_worker_writes(crew: Crew) -> None:
     """The control of the test above. A worker that sleeps too long loses its database session before it can write, so
     one of a few has to be caught in time."""
     for _ in range(20):
@@ -196,14 +197,14 @@ async def _late_writes(crew: Crew, stalls: int, *, fenced: bool) -> int:
 
 async def _woke_up(crew: Crew, stalled: WorkerProcess, gated: list[tuple[Run, Path]], *, fenced: bool) -> bool:
     if fenced:
-        return stalled.output.count("attempt was taken over") >= len(gated)
+        return stalled.output.count("attempt was fenced") >= len(gated)
     return all([await _checkpoints(crew, run, attempt=1) >= 4 for run, _ in gated])
 
 
 async def _checkpoints(crew: Crew, run: Run, *, attempt: int) -> int:
     def found(tx: Tx) -> list[dict[str, Any]]:
         history = checkpoints.history(tx, run.thread_id, "", before=None, limit=None)
-        return [json.loads(one.metadata) for one in history]
+        return [json.loads(state.metadata) for state in history]
 
     return sum(one.get("run_attempt") == attempt for one in await crew.store.read(DEFAULT_TENANT, found))
 

@@ -10,10 +10,10 @@ import os
 import sys
 import threading
 
-from assent.store import events
-from assent.store.postgres import PostgresStore
-from assent.store.sqlite import SqliteStore
-from assent.store.transaction import Tx
+from assent.kernel import events
+from assent.kernel.store.postgres import PostgresStore
+from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.transaction import Tx
 from tests.contract.tables import add
 
 TENANT = "acme"

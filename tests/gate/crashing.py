@@ -62,8 +62,8 @@ def main(folder: str, go_on: str, die: int | str | None = None, gate: bool = Tru
     with SqliteSaver.from_conn_string(f"{folder}/checkpoints.db") as saver:
         agent = create_agent(ScriptedModel(), [send], middleware=[ours if gate else stock], checkpointer=saver)
         result = agent.invoke(_input(agent, go_on, inbox), CONFIG, durability="sync")
-        asked = [one.value for one in result.get("__interrupt__", ())]
-        told = json.dumps({"asked": asked, "said": [one.content for one in result["messages"]]})
+        asked = [interrupt.value for interrupt in result.get("__interrupt__", ())]
+        told = json.dumps({"asked": asked, "said": [message.content for message in result["messages"]]})
         (Path(folder) / "told").write_text(told)
 
 

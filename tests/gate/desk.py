@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,12 @@ from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from assent import ApprovalMiddleware, LocalInbox
-from assent.domain.grants import Grant
+from assent import ApprovalMiddleware
 from assent.gate.inbox import LocalItem
 from assent.gate.keeper import current_grant
-from assent.store import grants, items
+from assent.review.model.grants import Grant
+from assent.review.rows import grants, items
+from assent.testing import Inbox
 from tests.graphs.agents import ScriptedModel
 
 THREAD = "thread-1"
@@ -33,8 +33,8 @@ class Desk:
         self.file = folder / "gate.db"
         if empty is not None:
             shutil.copy(empty, self.file)
-        self.inbox = LocalInbox(self.file)
-        self.ran: list[tuple[str, Any]] = []
+        self.inbox = Inbox(self.file, by="ana")
+        self.ran: list[Any] = []
         self.under: list[Grant | None] = []
 
     def send(self, to: str, body: str) -> str:
@@ -59,9 +59,7 @@ class Desk:
         return ApprovalMiddleware(*args, inbox=self.inbox, **kwargs)
 
     def item(self, tool: str | None = None) -> LocalItem:
-        """The one that waits."""
-        [found] = [one for one in self.inbox.items() if tool in (None, one.tool)]
-        return found
+        return self.inbox.waiting(tool)
 
     def decide(self, verb: Any = "approve", item: LocalItem | None = None, **said: Any) -> LocalItem:
         seen = item or self.item()
@@ -73,16 +71,13 @@ class Desk:
     def grants(self, item_id: str) -> list[Grant]:
         return self.inbox.run(lambda tx: grants.of_item(tx, item_id))
 
-    def pass_time(self, time: timedelta) -> None:
-        self.inbox._store.clock_offset += time
-
     def hurry(self, item_id: str, **columns: Any) -> None:
         """Changes an item behind everybody's back."""
 
         def write(tx: Any) -> None:
-            found = items.get(tx, item_id)
-            assert found is not None
-            items.change(tx, found, **columns)
+            stored_item = items.get(tx, item_id)
+            assert stored_item is not None
+            items.change(tx, stored_item, **columns)
 
         self.inbox.run(write)
 
@@ -98,12 +93,12 @@ PAY: Call = ("pay", {"amount": 5})
 
 
 def asked(result: Any) -> list[Any]:
-    return [one.value for one in result.get("__interrupt__", ())]
+    return [interrupt.value for interrupt in result.get("__interrupt__", ())]
 
 
 def ids(result: Any) -> list[str]:
-    return [one.id for one in result["__interrupt__"]]
+    return [interrupt.id for interrupt in result["__interrupt__"]]
 
 
 def answers(result: Any) -> list[ToolMessage]:
-    return [one for one in result["messages"] if isinstance(one, ToolMessage)]
+    return [message for message in result["messages"] if isinstance(message, ToolMessage)]

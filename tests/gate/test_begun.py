@@ -12,10 +12,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
 from assent import gated
-from assent.domain.items import Execution
-from assent.domain.policies import parse
-from assent.errors import Conflict, InDoubt
-from assent.store import policies
+from assent.errors import ConfirmationRequired, Conflict, InDoubt
+from assent.kernel.store.transaction import Tx
+from assent.review.model.items import Execution
+from assent.review.rows import items
+from assent.testing import policy, rule
 from tests.gate.desk import CONFIG, PAY, SEND, THREAD, Desk, answers, asked, script
 
 
@@ -24,8 +25,7 @@ class Death(BaseException):
 
 
 def turn(desk: Desk, tool: str, then: str) -> None:
-    policy = parse(f'[[rules]]\nname = "turned"\ntool = "{tool}"\nthen = "{then}"')
-    desk.inbox.run(lambda tx: policies.put(tx, policy, source="test", actor="test"))
+    desk.inbox.use(policy(rule(tool, then)))
 
 
 class Mortal:
@@ -81,10 +81,12 @@ def agent(desk: Desk) -> Any:
 @pytest.mark.promise("P2")
 @pytest.mark.parametrize("then", ["allow", "never"])
 @pytest.mark.parametrize("outcome", ["done", "abandon"])
-def test_a_policy_that_turns_comes_too_late(desk: Desk, agent: Any, then: str, outcome: Any) -> None:
+def test_policy_changed_after_the_start_does_not_affect_the_call(
+    desk: Desk, agent: Any, then: str, outcome: Any
+) -> None:
     item = died(desk, agent)
     turn(desk, "send", then)
-    assert [one["kind"] for one in asked(agent.invoke(None, CONFIG))] == ["assent.in_doubt"]
+    assert [question["kind"] for question in asked(agent.invoke(None, CONFIG))] == ["assent.in_doubt"]
     assert desk.inbox.get(item).execution is Execution.IN_DOUBT
     desk.inbox.settle(item, outcome, by="ana")
     [message] = answers(desk.go_on(agent))
@@ -94,7 +96,7 @@ def test_a_policy_that_turns_comes_too_late(desk: Desk, agent: Any, then: str, o
 
 @pytest.mark.promise("P2")
 @pytest.mark.parametrize("then", ["allow", "never"])
-def test_nor_does_it_touch_a_call_that_was_changed(desk: Desk, agent: Any, then: str) -> None:
+def test_policy_changed_after_the_start_does_not_affect_an_edited_call(desk: Desk, agent: Any, then: str) -> None:
     died(desk, agent, verb="edit", args={"to": "eve", "body": "hello"})
     turn(desk, "send", then)
     [question] = asked(desk.go_on(agent))
@@ -104,7 +106,7 @@ def test_nor_does_it_touch_a_call_that_was_changed(desk: Desk, agent: Any, then:
 
 @pytest.mark.promise("P2")
 @pytest.mark.parametrize("then", ["allow", "never"])
-def test_what_was_made_is_repeated(desk: Desk, then: str) -> None:
+def test_finished_call_is_repeated_from_its_record(desk: Desk, then: str) -> None:
     """Killed after the second mark, and before the graph had kept the result."""
     agent = desk.agent(Forgetful(), desk.gate())
     agent.invoke(script(SEND), CONFIG)
@@ -116,12 +118,37 @@ def test_what_was_made_is_repeated(desk: Desk, then: str) -> None:
     assert (message.content, desk.ran) == ("sent to bob", [SEND])
 
 
-def test_what_must_not_run_any_more_is_not_tried_again_by_itself(desk: Desk) -> None:
+def ask_for_passkey(tx: Tx, item_id: str) -> None:
+    """As if the rule had said so when the call was asked about."""
+    item = items.get(tx, item_id)
+    assert item is not None
+    rules = [{**rule, "confirm": "passkey"} for rule in item.policy["rules"]]
+    items.change(tx, item, policy={**item.policy, "rules": rules})
+
+
+@pytest.mark.parametrize("confirm", [True, False])
+def test_running_a_call_again_needs_its_passkey(desk: Desk, confirm: bool) -> None:
+    """The control: without the word among its terms, the library runs it again."""
+    agent = desk.agent(desk.gate(), tools=[Mortal(desk).send])
+    item = died(desk, agent)
+    agent.invoke(None, CONFIG)
+    if confirm:
+        desk.inbox.run(lambda tx: ask_for_passkey(tx, item))
+        with pytest.raises(ConfirmationRequired):
+            desk.inbox.settle(item, "run_again", by="ana")
+        desk.inbox.settle(item, "done", by="ana")
+    else:
+        desk.inbox.settle(item, "run_again", by="ana")
+    desk.go_on(agent)
+    assert len(desk.ran) == (1 if confirm else 2)
+
+
+def test_call_forbidden_by_the_new_policy_is_not_retried(desk: Desk) -> None:
     mortal = Mortal(desk)
     agent = desk.agent(desk.gate(idempotent=["send"]), tools=[mortal.send])
     item = died(desk, agent)
     turn(desk, "send", "never")
-    assert [one["kind"] for one in asked(agent.invoke(None, CONFIG))] == ["assent.in_doubt"]
+    assert [question["kind"] for question in asked(agent.invoke(None, CONFIG))] == ["assent.in_doubt"]
     desk.inbox.settle(item, "run_again", by="ana")
     [message] = answers(desk.go_on(agent))
     assert "never lets" in message.content
@@ -129,7 +156,7 @@ def test_what_must_not_run_any_more_is_not_tried_again_by_itself(desk: Desk) -> 
 
 
 @pytest.mark.parametrize(("then", "runs"), [("allow", 1), ("never", 0)])
-def test_a_call_that_was_never_begun_is_judged_anew(desk: Desk, then: str, runs: int) -> None:
+def test_control_call_that_was_never_started_is_judged_again(desk: Desk, then: str, runs: int) -> None:
     """The control: an approval alone does not hold the policy off."""
     agent = desk.agent()
     agent.invoke(script(SEND), CONFIG)
@@ -140,13 +167,13 @@ def test_a_call_that_was_never_begun_is_judged_anew(desk: Desk, then: str, runs:
 
 
 @pytest.mark.promise("P2")
-def test_without_a_server_the_doubt_comes_first_as_well(desk: Desk, agent: Any) -> None:
+def test_without_a_server_the_doubt_is_settled_first(desk: Desk, agent: Any) -> None:
     first = died(desk, agent)
     assert asked(agent.invoke(script(SEND), CONFIG)), "another turn, and not the task that died"
     assert desk.inbox.get(first).execution is Execution.IN_DOUBT
     with pytest.raises(InDoubt):
         desk.decide()
-    with pytest.raises(Conflict, match="is over"):
+    with pytest.raises(Conflict, match="has ended"):
         desk.inbox.settle(first, "run_again", by="ana")
     desk.inbox.settle(first, "done", by="ana")
     desk.decide()
@@ -154,7 +181,7 @@ def test_without_a_server_the_doubt_comes_first_as_well(desk: Desk, agent: Any) 
     assert desk.ran == [SEND, SEND], "twice, and both times a person knew"
 
 
-def test_a_call_that_is_being_made_is_not_in_doubt(desk: Desk) -> None:
+def test_running_call_is_not_in_doubt(desk: Desk) -> None:
     """One task asks while another one of the same turn is behind the gate."""
     held, asks = threading.Event(), threading.Event()
 
@@ -191,7 +218,7 @@ def test_a_call_that_is_being_made_is_not_in_doubt(desk: Desk) -> None:
     assert slow.ran == [SEND]
 
 
-def test_a_call_that_is_heard_of_again_is_not_in_doubt_any_more(desk: Desk) -> None:
+def test_retried_idempotent_call_is_no_longer_in_doubt(desk: Desk) -> None:
     """A tool that knows the key is tried again by itself, also after another task has taken it for dead."""
     mortal = Mortal(desk)
     agent = desk.agent(desk.gate(idempotent=["send"]), tools=[mortal.send])
@@ -201,7 +228,7 @@ def test_a_call_that_is_heard_of_again_is_not_in_doubt_any_more(desk: Desk) -> N
     assert (desk.inbox.get(item).execution, desk.ran) == (Execution.DONE, [SEND, SEND])
 
 
-def test_a_call_that_cannot_be_kept_is_not_made(desk: Desk) -> None:
+def test_call_that_cannot_be_stored_does_not_run(desk: Desk) -> None:
     """No database can be trusted with a NUL, so nobody could find the approval again."""
     pay = gated(name="p\0y", inbox=desk.inbox)(desk.pay)
     graph: Any = StateGraph(dict)

@@ -15,8 +15,8 @@ from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage
 from langgraph.types import Command, Send
 
-from assent.domain.items import Execution
 from assent.errors import InvalidTransition, StoreBusy
+from assent.review.model.items import Execution
 from tests.gate.desk import CONFIG, SEND, THREAD, Desk, asked, ids, script
 
 Attack = Callable[[Any, Any], Any]
@@ -26,7 +26,7 @@ STOCK = "HumanInTheLoopMiddleware.after_model"
 
 def call(agent: Any, *, args: dict[str, Any] | None = None) -> AIMessage:
     """The model's message as it stands in the state, with other arguments if wanted."""
-    [message] = [one for one in agent.get_state(CONFIG).values["messages"] if isinstance(one, AIMessage)]
+    [message] = [message for message in agent.get_state(CONFIG).values["messages"] if isinstance(message, AIMessage)]
     [made] = message.tool_calls
     return message.model_copy(update={"tool_calls": [{**made, "args": args or made["args"]}]})
 
@@ -69,15 +69,15 @@ ATTACKS = [raw_resume, positional_resume, raw_edit, state_update, state_update_w
 
 @pytest.mark.promise("P1")
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_the_tool_does_not_run(desk: Desk, attack: Attack) -> None:
+def test_attack_on_a_gated_agent_does_not_run_the_tool(desk: Desk, attack: Attack) -> None:
     agent = desk.agent(HumanInTheLoopMiddleware({"send": True}), desk.gate())
     result = attack(agent, agent.invoke(script(SEND), CONFIG))
     assert desk.ran == []
-    assert "send" in [one.get("name") for one in asked(result)]
+    assert "send" in [question.get("name") for question in asked(result)]
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_without_the_gate_it_runs(desk: Desk, attack: Attack) -> None:
+def test_control_without_the_gate_the_attack_runs_the_tool(desk: Desk, attack: Attack) -> None:
     agent = desk.agent(HumanInTheLoopMiddleware({"send": True}))
     attack(agent, agent.invoke(script(SEND), CONFIG))
     assert [name for name, _ in desk.ran] == ["send"]
@@ -127,10 +127,10 @@ def test_arguments_swapped_after_the_approval_do_not_run(desk: Desk) -> None:
     [again] = asked(agent.invoke(None, CONFIG))
     assert desk.ran == []
     assert again["args"] == EVIL[1]
-    assert again["reason"] == "what was approved differs from this call"
+    assert again["reason"] == "the approved call differs from this one"
 
 
-def test_without_the_gate_they_run(desk: Desk) -> None:
+def test_control_without_the_gate_swapped_arguments_run(desk: Desk) -> None:
     """The control."""
     agent = desk.agent(HumanInTheLoopMiddleware({"send": True}))
     agent.invoke(script(SEND), CONFIG)
@@ -141,7 +141,7 @@ def test_without_the_gate_they_run(desk: Desk) -> None:
 
 @pytest.mark.promise("P1")
 @pytest.mark.parametrize("tool", ["pay", "send"])
-def test_an_approval_is_no_use_on_another_thread(desk: Desk, tool: str) -> None:
+def test_approval_does_not_apply_on_another_thread(desk: Desk, tool: str) -> None:
     agent = approved(desk)
     elsewhere: Any = {"configurable": {"thread_id": "another"}}
     assert asked(agent.invoke(script(SEND), elsewhere))
@@ -149,7 +149,7 @@ def test_an_approval_is_no_use_on_another_thread(desk: Desk, tool: str) -> None:
 
 
 def before_the_tools(agent: Any) -> Any:
-    return next(one.config for one in agent.get_state_history(CONFIG) if one.next == ("tools",))
+    return next(state.config for state in agent.get_state_history(CONFIG) if state.next == ("tools",))
 
 
 @pytest.mark.promise("P2")
@@ -160,11 +160,11 @@ def test_a_replayed_or_forked_checkpoint_asks_again(desk: Desk, forked: bool) ->
     place = before_the_tools(agent)
     [again] = asked(agent.invoke(None, agent.update_state(place, None) if forked else place))
     assert desk.ran == [SEND]
-    assert again["reason"] == "the approval was used already"
+    assert again["reason"] == "the approval was already used"
 
 
 @pytest.mark.parametrize("forked", [False, True])
-def test_without_the_gate_both_run_twice(desk: Desk, forked: bool) -> None:
+def test_control_without_the_gate_replay_and_fork_run_twice(desk: Desk, forked: bool) -> None:
     """The control."""
     agent = desk.agent(HumanInTheLoopMiddleware({"send": True}))
     raw_resume(agent, agent.invoke(script(SEND), CONFIG))
@@ -175,37 +175,37 @@ def test_without_the_gate_both_run_twice(desk: Desk, forked: bool) -> None:
 
 @pytest.mark.promise("P8")
 @pytest.mark.parametrize(("minutes", "runs"), [(14, True), (16, False)])
-def test_an_approval_lapses(desk: Desk, minutes: int, runs: bool) -> None:
+def test_approval_expires(desk: Desk, minutes: int, runs: bool) -> None:
     agent = approved(desk)
-    desk.pass_time(timedelta(minutes=minutes))
+    desk.inbox.clock.advance(timedelta(minutes=minutes))
     result = desk.go_on(agent)
     assert (desk.ran == [SEND]) is runs
-    assert [one["reason"] for one in asked(result)] == ([] if runs else ["the approval has lapsed"])
+    assert [question["reason"] for question in asked(result)] == ([] if runs else ["the approval has expired"])
 
 
 @pytest.mark.promise("P8")
-def test_a_question_lapses(desk: Desk) -> None:
+def test_question_expires(desk: Desk) -> None:
     desk.agent().invoke(script(SEND), CONFIG)
     item = desk.item()
-    desk.pass_time(timedelta(days=8))
+    desk.inbox.clock.advance(timedelta(days=8))
     with pytest.raises(InvalidTransition, match="EXPIRED"):
         desk.decide(item=item)
 
 
 @pytest.mark.promise("P8")
 @pytest.mark.parametrize("look_first", ["items", "get"])
-def test_a_lapsed_question_is_shown_as_such(desk: Desk, look_first: str) -> None:
+def test_expired_question_is_shown_as_expired(desk: Desk, look_first: str) -> None:
     """Without a server nobody looks at the time but who looks at the items."""
     agent = desk.agent()
     agent.invoke(script(SEND), CONFIG)
     item = desk.item()
-    desk.pass_time(timedelta(days=6))
-    assert [one.id for one in desk.inbox.items()] == [item.id], "the control: its time is not over"
-    desk.pass_time(timedelta(days=2))
+    desk.inbox.clock.advance(timedelta(days=6))
+    assert [item.id for item in desk.inbox.items()] == [item.id], "the control: its time is not over"
+    desk.inbox.clock.advance(timedelta(days=2))
     if look_first == "get":
         assert desk.inbox.get(item.id).status == "EXPIRED"
     assert desk.inbox.items() == []
-    assert [one.id for one in desk.inbox.items("expired")] == [item.id]
+    assert [item.id for item in desk.inbox.items("expired")] == [item.id]
     assert desk.inbox.get(item.id).resolution == "expired"
     with pytest.raises(InvalidTransition, match="EXPIRED"):
         desk.decide(item=item)
@@ -215,11 +215,11 @@ def test_a_lapsed_question_is_shown_as_such(desk: Desk, look_first: str) -> None
     assert desk.ran == [SEND]
 
 
-def test_a_lapsed_question_can_be_asked_again(desk: Desk) -> None:
+def test_expired_question_can_be_asked_again(desk: Desk) -> None:
     agent = desk.agent()
     agent.invoke(script(SEND), CONFIG)
     before = desk.item()
-    desk.pass_time(timedelta(days=8))
+    desk.inbox.clock.advance(timedelta(days=8))
     assert asked(agent.invoke(None, CONFIG))
     assert desk.inbox.get(before.id).status == "EXPIRED"
     desk.decide()
@@ -228,7 +228,7 @@ def test_a_lapsed_question_can_be_asked_again(desk: Desk) -> None:
 
 
 @pytest.mark.promise("P7")
-def test_a_store_that_fails_runs_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_store_runs_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = approved(desk)
 
     def fail(function: Any) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
@@ -12,9 +13,11 @@ from typing import Any
 
 import pytest
 
+from assent.kernel.store.transaction import Tx
+from assent.review.model.grants import Passage, Passing
+from assent.review.rows import policies
+from assent.runs.project.gate_keeper import ServerKeeper
 from assent.settings import Mode
-from assent.store import policies
-from assent.store.transaction import Tx
 from tests.api.conftest import empty_database
 from tests.api.house import Builder
 from tests.api.reviewing import GRAPHS, problem, until
@@ -51,7 +54,7 @@ async def seen(desk: Desk) -> bool:
 
 
 async def cancel(desk: Desk, thread: str, action: str = "interrupt") -> None:
-    [run] = [one for one in await runs(desk, thread) if one["status"] == "running"]
+    [run] = [run for run in await runs(desk, thread) if run["status"] == "running"]
     path = f"/threads/{thread}/runs/{run['run_id']}/cancel"
     response = await desk.ana.post(path, params={"action": action, "wait": True})
     assert response.status_code < 300, response.text
@@ -59,17 +62,19 @@ async def cancel(desk: Desk, thread: str, action: str = "interrupt") -> None:
 
 
 async def runs(desk: Desk, thread: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await desk.agent.get(f"/threads/{thread}/runs")).json()
-    return found
+    body: list[dict[str, Any]] = (await desk.agent.get(f"/threads/{thread}/runs")).json()
+    return body
 
 
 async def get(desk: Desk, item: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = (await desk.ana.get(f"/api/inbox/items/{item['id']}")).json()
-    return found
+    body: dict[str, Any] = (await desk.ana.get(f"/api/inbox/items/{item['id']}")).json()
+    return body
 
 
 async def kinds(desk: Desk, item: dict[str, Any]) -> list[str]:
-    return [one["kind"] for one in (await desk.ana.get(f"/api/inbox/items/{item['id']}/timeline")).json()]
+    return [
+        pending_item["kind"] for pending_item in (await desk.ana.get(f"/api/inbox/items/{item['id']}/timeline")).json()
+    ]
 
 
 @both_databases
@@ -81,12 +86,12 @@ async def test_a_run_stopped_in_the_middle_of_a_call_leaves_it_in_doubt(desk: De
     await cancel(desk, thread, action)
     assert (await get(desk, item))["execution"] == "in_doubt"
     assert (await kinds(desk, item)).count("grant.in_doubt") == 1
-    assert [one["id"] for one in await desk.items("is:in-doubt")] == [item["id"]]
+    assert [item["id"] for item in await desk.items("is:in-doubt")] == [item["id"]]
     assert desk.ran == ["bob"]
 
 
 @both_databases
-async def test_a_call_that_came_to_its_end_is_not_in_doubt(desk: Desk) -> None:
+async def test_control_finished_call_is_not_in_doubt(desk: Desk) -> None:
     """The control: the same run, not stopped."""
     thread, item = await begun(desk)
     Path(f"{desk.log}.go").touch()
@@ -95,9 +100,93 @@ async def test_a_call_that_came_to_its_end_is_not_in_doubt(desk: Desk) -> None:
     assert await desk.items("is:in-doubt") == []
 
 
+class Consumption:
+    """Every consumption of a grant waits behind its commit, until `go` is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.committed, self.go = asyncio.Event(), asyncio.Event()
+        self._task: asyncio.Task[Any] | None = None
+        arun = ServerKeeper.arun
+
+        def slow(keeper: ServerKeeper, function: Callable[[Tx], Any]) -> Any:
+            return self._slow(arun(keeper, function), asyncio.current_task())
+
+        monkeypatch.setattr(ServerKeeper, "arun", slow)
+
+    async def _slow(self, running: Awaitable[Any], task: asyncio.Task[Any] | None) -> Any:
+        result = await running
+        if isinstance(result, Passage) and result.passing is Passing.GO:
+            self._task = task
+            self.committed.set()
+            await self.go.wait()
+        return result
+
+    async def is_cancelled(self) -> bool:
+        """Whether the task that is about to make the call was told to stop."""
+        return self._task is not None and self._task.cancelling() > 0
+
+
+@both_databases
+@pytest.mark.promise("P2")
+async def test_run_stopped_before_its_call_was_made_leaves_nothing_in_doubt(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The grant was consumed, and the tool was not entered. The call can be approved again, and is made once."""
+    consumption = Consumption(monkeypatch)
+    thread = await desk.start("ours", CALL)
+    [item] = await desk.items()
+    await desk.decide(item)
+    await asyncio.wait_for(consumption.committed.wait(), 30)
+    cancelling = asyncio.create_task(cancel(desk, thread))
+    await until(consumption.is_cancelled)
+    consumption.go.set()
+    await cancelling
+    assert (desk.ran, await desk.items("is:in-doubt")) == ([], [])
+    assert (await get(desk, item))["execution"] == "granted"
+    assert (await kinds(desk, item))[-2:] == ["grant.started", "grant.granted"]
+    [again] = await desk.items()
+    assert again["doubts"] == []
+    Path(f"{desk.log}.go").touch()
+    assert (await approve(desk, again)).status_code == 200
+    assert (await desk.settled(thread))["status"] == "idle"
+    assert desk.ran == ["bob"]
+
+
+@both_databases
+@pytest.mark.promise("P2")
+async def test_call_that_a_shutdown_left_unmade_is_made_after_the_restart(
+    database: str, tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without another question: nothing is in doubt."""
+    log, before = tmp_path / "effects", AsyncExitStack()
+    settings: dict[str, Any] = {"config": CONFIG, "database": database, "run_patience": 0.1}
+    house = await Builder(tmp_path, empty_database, before)(**settings)
+    agent, ana = await house.key(), await house.person("ana")
+    desk = Desk(house, house.client(agent), house.client(ana), log)
+    with monkeypatch.context() as patched:
+        consumption = Consumption(patched)
+        thread = await desk.start("ours", CALL)
+        [item] = await desk.items()
+        await desk.decide(item)
+        await asyncio.wait_for(consumption.committed.wait(), 30)
+        closing = asyncio.create_task(before.aclose())
+        await until(consumption.is_cancelled)
+        consumption.go.set()
+        await closing
+    assert desk.ran == []
+    Path(f"{log}.go").touch()
+    async with AsyncExitStack() as after:
+        house = await Builder(tmp_path, empty_database, after)(**settings)
+        desk = Desk(house, house.client(agent), house.client(ana), log)
+        assert (await desk.settled(thread))["status"] == "idle"
+        assert desk.ran == ["bob"]
+        assert (await get(desk, item))["execution"] == "done"
+        assert "grant.in_doubt" not in await kinds(desk, item)
+
+
 @both_databases
 @pytest.mark.parametrize("desk", ["asking"], indirect=True)
-async def test_an_answer_of_a_run_that_was_rolled_back_was_never_given(desk: Desk) -> None:
+async def test_rolled_back_answer_is_asked_again(desk: Desk) -> None:
     """The question is there again, as a new item that follows the one that was answered."""
     question = {"question": {"ask": "may I?"}, "log": str(desk.log)}
     thread = await desk.run("waiting", question)
@@ -122,7 +211,7 @@ async def test_an_answer_of_a_run_that_was_rolled_back_was_never_given(desk: Des
 
 @both_databases
 @pytest.mark.parametrize("desk", ["asking"], indirect=True)
-async def test_a_question_of_a_run_that_was_only_stopped_is_not_asked_again(desk: Desk) -> None:
+async def test_control_answer_of_a_stopped_run_is_kept(desk: Desk) -> None:
     """The control: its answer has arrived and stays."""
     thread = await desk.run("waiting", {"question": {"ask": "may I?"}, "log": str(desk.log)})
     [item] = await desk.items()
@@ -136,7 +225,7 @@ async def test_a_question_of_a_run_that_was_only_stopped_is_not_asked_again(desk
 
 @both_databases
 @pytest.mark.promise("P2")
-async def test_an_agent_does_not_remove_a_thread_from_under_a_doubt(desk: Desk) -> None:
+async def test_agent_cannot_remove_a_thread_with_a_call_in_doubt(desk: Desk) -> None:
     thread, item = await begun(desk)
     await cancel(desk, thread)
     refusal = (await desk.agent.delete(f"/threads/{thread}")).json()
@@ -153,7 +242,7 @@ async def test_an_agent_does_not_remove_a_thread_from_under_a_doubt(desk: Desk) 
     assert (await get(desk, item))["execution"] == "done"
 
 
-async def test_an_agent_does_not_remove_an_assistant_with_such_a_thread(desk: Desk) -> None:
+async def test_agent_cannot_remove_an_assistant_whose_thread_has_a_call_in_doubt(desk: Desk) -> None:
     made = (await desk.agent.post("/assistants", json={"graph_id": "ours"})).json()["assistant_id"]
     thread = await desk.start(made, CALL)
     [item] = await desk.items()
@@ -164,12 +253,13 @@ async def test_an_agent_does_not_remove_an_assistant_with_such_a_thread(desk: De
     response = await desk.agent.delete(path)
     assert (response.status_code, response.json().get("items")) == (409, [item["id"]])
     assert (await desk.agent.get(f"/threads/{thread}")).status_code == 200
-    assert (await desk.ana.delete(path)).status_code == 204
+    assert (await desk.ana.delete(f"/threads/{thread}")).status_code == 204
+    assert (await desk.agent.delete(path)).status_code == 204
 
 
 @both_databases
 @pytest.mark.promise("P2")
-async def test_a_thread_without_a_doubt_is_the_agents_to_remove(desk: Desk) -> None:
+async def test_control_agent_removes_a_thread_without_a_doubt(desk: Desk) -> None:
     """The control."""
     thread, _ = await begun(desk)
     Path(f"{desk.log}.go").touch()
@@ -193,11 +283,11 @@ async def approve(desk: Desk, item: dict[str, Any]) -> Any:
 @both_databases
 @pytest.mark.promise("P2")
 @pytest.mark.parametrize("outcome", ["done", "abandon"])
-async def test_what_may_have_been_made_is_settled_before_it_is_approved_again(desk: Desk, outcome: str) -> None:
+async def test_call_in_doubt_is_settled_before_it_is_approved_again(desk: Desk, outcome: str) -> None:
     thread, first, again = await asked_again(desk)
-    assert [one["item_id"] for one in again["doubts"]] == [first["id"]], "the item says so"
+    assert [doubt["item_id"] for doubt in again["doubts"]] == [first["id"]], "the item says so"
     refusal = problem(await approve(desk, again), 409, "in_doubt")
-    assert [one["item_id"] for one in refusal["doubts"]] == [first["id"]]
+    assert [doubt["item_id"] for doubt in refusal["doubts"]] == [first["id"]]
     named = {"id": again["id"], "revision": again["revision"], "hash": again["hash"]}
     bulk = {"items": [named], "verb": "approve", "dry_run": True}
     [foreseen] = (await desk.ana.post("/api/inbox/bulk", json=bulk)).json()["results"]
@@ -213,7 +303,7 @@ async def test_what_may_have_been_made_is_settled_before_it_is_approved_again(de
 
 
 @both_databases
-async def test_what_may_have_been_made_can_always_be_turned_down(desk: Desk) -> None:
+async def test_call_in_doubt_can_be_rejected(desk: Desk) -> None:
     thread, first, again = await asked_again(desk)
     await desk.decide(again, "reject", message="it was sent")
     assert (await desk.settled(thread))["status"] == "idle"
@@ -222,7 +312,7 @@ async def test_what_may_have_been_made_can_always_be_turned_down(desk: Desk) -> 
 
 
 @both_databases
-async def test_another_call_can_be_approved_beside_one_in_doubt(desk: Desk) -> None:
+async def test_control_another_call_can_be_approved_beside_one_in_doubt(desk: Desk) -> None:
     """The control: only the same tool with the same arguments is held back, also where an edit leads to it."""
     thread, _, again = await asked_again(desk)
     body = {"revision": again["revision"], "hash": again["hash"]}
@@ -244,7 +334,7 @@ def stand(tx: Tx) -> None:
 
 @both_databases
 @pytest.mark.promise("P2")
-async def test_a_standing_approval_does_not_make_it_again(desk: Desk) -> None:
+async def test_standing_approval_does_not_run_a_call_in_doubt(desk: Desk) -> None:
     thread, first = await begun(desk)
     await cancel(desk, thread)
     await desk.house.services.store.write("default", stand)
@@ -257,5 +347,5 @@ async def test_a_standing_approval_does_not_make_it_again(desk: Desk) -> None:
         assert response.status_code == 200, response.text
     assert desk.ran == ["bob", "eve"]
     [again] = await desk.items()
-    assert [one["item_id"] for one in again["doubts"]] == [first["id"]]
-    assert "may have been made" in again["asked"]["reason"]
+    assert [doubt["item_id"] for doubt in again["doubts"]] == [first["id"]]
+    assert "may have run already" in again["asked"]["reason"]

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from assent import LocalInbox
-from assent.domain.items import Execution
 from assent.errors import Conflict
 from assent.gate.inbox import LocalItem
+from assent.review.model.items import Execution
 from tests.gate.crashing import main
 from tests.scoreboard import Count, RecordScore
 
@@ -66,14 +66,14 @@ def scene(folder: Path) -> Scene:
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(("die", "happened"), [("before", 0), ("after", 1)])
 @pytest.mark.parametrize("outcome", ["done", "run_again", "abandon"])
-def test_a_call_that_was_cut_off_is_in_doubt(scene: Scene, die: str, happened: int, outcome: Any) -> None:
+def test_interrupted_call_is_in_doubt(scene: Scene, die: str, happened: int, outcome: Any) -> None:
     scene.ask()
     scene.approve()
     assert scene.process("decided", die=die) is None
     assert len(scene.effects) == happened
     again = scene.process("nothing")
     assert again is not None
-    assert [one["kind"] for one in again["asked"]] == ["assent.in_doubt"]
+    assert [question["kind"] for question in again["asked"]] == ["assent.in_doubt"]
     assert len(scene.effects) == happened
     assert scene.item.execution is Execution.IN_DOUBT
 
@@ -94,13 +94,13 @@ def test_a_bare_answer_does_not_settle_a_doubt(scene: Scene) -> None:
     assert scene.process("nothing")
     again = scene.process("approve")
     assert again is not None
-    assert [one["kind"] for one in again["asked"]] == ["assent.in_doubt"]
+    assert [question["kind"] for question in again["asked"]] == ["assent.in_doubt"]
     assert len(scene.effects) == 1
     with pytest.raises(Conflict):
         scene.inbox.command("thread-1")
 
 
-def test_without_the_gate_it_runs_twice(scene: Scene) -> None:
+def test_control_without_the_gate_the_call_runs_twice(scene: Scene) -> None:
     """The control."""
     assert scene.process("first", gate=False)
     assert scene.process("approve", gate=False, die="after") is None
@@ -110,7 +110,7 @@ def test_without_the_gate_it_runs_twice(scene: Scene) -> None:
 
 @pytest.mark.promise("P2")
 @pytest.mark.parametrize("die", ["before", "after"])
-def test_a_tool_that_knows_the_key_is_tried_again_by_itself(scene: Scene, die: str) -> None:
+def test_idempotent_tool_is_retried(scene: Scene, die: str) -> None:
     scene.ask()
     scene.approve()
     assert scene.process("decided", die=die, idempotent=True) is None
@@ -126,7 +126,9 @@ def test_a_tool_that_knows_the_key_is_tried_again_by_itself(scene: Scene, die: s
 @pytest.mark.promise("P2")
 @pytest.mark.promise("P3")
 @pytest.mark.timeout(1800)
-def test_killed_after_any_transaction(folder: Path, count: Count, record_score: RecordScore) -> None:
+def test_kill_after_any_transaction_runs_the_call_at_most_once(
+    folder: Path, count: Count, record_score: RecordScore
+) -> None:
     """After the n-th one of the process that asks, or of the one that goes on with the decision."""
     rounds = [(go_on, die) for die in range(1, count(full=8, quick=4) + 1) for go_on in ("first", "decided")]
     doubled, stuck, killed = 0, 0, 0

@@ -73,7 +73,7 @@ PLACES = ["above", "below", "bare function", "async above", "async below", "a cl
 @pytest.mark.promise("P1")
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("prebuilt", [True, False])
-async def test_a_tool(desk: Desk, place: str, prebuilt: bool) -> None:
+async def test_gated_tool_asks_and_runs_after_approval(desk: Desk, place: str, prebuilt: bool) -> None:
     made = tools(desk)[place]
     name = getattr(made, "name", "send")
     # The agent has no middleware of ours: the tool itself is guarded.
@@ -99,7 +99,7 @@ async def test_a_tool(desk: Desk, place: str, prebuilt: bool) -> None:
         ("edit", {"args": {"to": "eve", "body": "x"}}, "sent to eve", [("send", {"to": "eve", "body": "x"})]),
     ],
 )
-async def test_what_is_said_to_it(
+async def test_decision_gives_its_result_to_the_tool_call(
     desk: Desk, place: str, verb: str, said: dict[str, Any], heard: str, ran: list[Any]
 ) -> None:
     made = tools(desk)[place]
@@ -111,7 +111,7 @@ async def test_what_is_said_to_it(
     assert heard in result["messages"][-1].content
 
 
-def test_what_langgraph_puts_in_is_not_asked_about(desk: Desk) -> None:
+def test_injected_arguments_are_not_shown(desk: Desk) -> None:
     @gated(inbox=desk.inbox)
     @tool
     def ship(
@@ -137,7 +137,7 @@ def test_what_langgraph_puts_in_is_not_asked_about(desk: Desk) -> None:
 
 
 @pytest.mark.promise("P1")
-def test_a_function_that_a_node_calls(desk: Desk) -> None:
+def test_gated_function_of_a_node_asks_and_runs_after_approval(desk: Desk) -> None:
     @gated(inbox=desk.inbox)
     def transfer(amount: int, *, currency: str = "EUR") -> str:
         desk.ran.append((currency, amount))
@@ -158,7 +158,7 @@ def test_a_function_that_a_node_calls(desk: Desk) -> None:
     assert len(set(result["done"].split())) == 3
 
 
-def test_an_edit_of_a_function(desk: Desk) -> None:
+def test_edited_function_call_runs_the_edited_arguments(desk: Desk) -> None:
     @gated(inbox=desk.inbox)
     def transfer(amount: int, *, currency: str = "EUR") -> str:
         desk.ran.append((currency, amount))
@@ -171,7 +171,7 @@ def test_an_edit_of_a_function(desk: Desk) -> None:
     assert desk.ran == [("USD", 1)]
 
 
-def test_a_function_that_is_turned_down_raises(desk: Desk) -> None:
+def test_rejected_function_call_raises(desk: Desk) -> None:
     @gated(inbox=desk.inbox)
     def transfer(amount: int) -> str:
         desk.ran.append(("transfer", amount))
@@ -192,7 +192,7 @@ def test_a_function_that_is_turned_down_raises(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("asynchronous", [True, False])
-async def test_a_node(desk: Desk, asynchronous: bool) -> None:
+async def test_gated_node_asks_and_runs_after_approval(desk: Desk, asynchronous: bool) -> None:
     def pay_out(state: State, config: RunnableConfig) -> State:
         desk.ran.append(("paid", state["amount"]))
         return {"done": "yes"}
@@ -221,14 +221,14 @@ def test_arguments_must_be_json(desk: Desk) -> None:
     assert desk.ran == []
 
 
-def test_outside_a_graph_there_is_nobody_to_ask(desk: Desk) -> None:
+def test_gated_call_outside_a_graph_raises(desk: Desk) -> None:
     with pytest.raises(NotInGraph, match="inside a graph"):
         gated(inbox=desk.inbox)(desk.pay)(5)
     assert desk.ran == []
 
 
 @pytest.mark.promise("P2")
-def test_a_tool_that_asks_something_itself(desk: Desk) -> None:
+def test_tool_that_asks_a_question_is_approved_once(desk: Desk) -> None:
     """It is approved once, pauses, gets its own answer and not the gate's, and is not in doubt."""
 
     def book(what: str) -> str:
@@ -260,7 +260,7 @@ def test_both_gates_on_one_tool_ask_once(desk: Desk) -> None:
 
 
 @pytest.mark.promise("P2")
-def test_a_retry_behind_the_gate_does_not_pass_a_second_one(desk: Desk) -> None:
+def test_retry_behind_the_outer_gate_does_not_pass_the_inner_gate(desk: Desk) -> None:
     """Middleware that tries again between the two gates: the inner one has let the call through once."""
 
     class Twice(AgentMiddleware[Any, Any, Any]):
@@ -276,7 +276,7 @@ def test_a_retry_behind_the_gate_does_not_pass_a_second_one(desk: Desk) -> None:
     assert desk.ran == [SEND]
 
 
-def test_a_gated_function_inside_a_gated_tool(desk: Desk) -> None:
+def test_gated_function_inside_a_gated_tool_asks_separately(desk: Desk) -> None:
     inner = gated(inbox=desk.inbox)(desk.pay)
 
     def order(amount: int) -> str:
@@ -286,19 +286,19 @@ def test_a_gated_function_inside_a_gated_tool(desk: Desk) -> None:
     agent = desk.agent(tools=[order])
     agent.invoke(script(("order", {"amount": 5})), CONFIG)
     desk.decide(item=desk.item("order"))
-    assert [one["name"] for one in asked(desk.go_on(agent))] == ["pay"]
+    assert [question["name"] for question in asked(desk.go_on(agent))] == ["pay"]
     assert desk.ran == []
     desk.decide(item=desk.item("pay"))
     assert not asked(desk.go_on(agent))
     assert desk.ran == [("pay", {"amount": 5})]
 
 
-def test_an_ungated_graph_is_not_taken_for_one(desk: Desk) -> None:
+def test_ungated_graph_is_not_recognised_as_gated(desk: Desk) -> None:
     assert not is_gated(plain_graph(tool(desk.send)))
     assert not is_gated(graph_of(lambda state: {"done": "yes"}))
 
 
-def test_the_functional_api(desk: Desk) -> None:
+def test_gated_function_in_the_functional_api_asks_and_runs(desk: Desk) -> None:
     @gated(inbox=desk.inbox)
     def transfer(amount: int) -> str:
         desk.ran.append(("transfer", amount))
@@ -310,7 +310,7 @@ def test_the_functional_api(desk: Desk) -> None:
 
     @entrypoint(checkpointer=InMemorySaver())
     def workflow(amounts: list[int]) -> list[str]:
-        return [one.result() for one in [step(amount) for amount in amounts]]
+        return [future.result() for future in [step(amount) for amount in amounts]]
 
     result: Any = workflow.invoke([1, 2], CONFIG)
     while desk.inbox.items():
@@ -322,7 +322,7 @@ def test_the_functional_api(desk: Desk) -> None:
     assert sorted(desk.ran) == [("transfer", 1), ("transfer", 2)]
 
 
-def test_the_same_call_twice_at_once(desk: Desk) -> None:
+def test_identical_parallel_calls_need_two_approvals(desk: Desk) -> None:
     """Calls that look the same are two calls, and each needs its own approval."""
     send = gated(inbox=desk.inbox)(tool(desk.send))
     graph = plain_graph(send)

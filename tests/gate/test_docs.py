@@ -39,20 +39,20 @@ def run(snippet: str, ran: list[str]) -> dict[str, Any]:
     return names
 
 
-def test_there_are_four() -> None:
+def test_page_has_four_snippets() -> None:
     assert len(SNIPPETS) == 4
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS[:2])
-def test_agents(snippet: str, ran: list[str]) -> None:
+def test_snippets_of_agents_are_gated(snippet: str, ran: list[str]) -> None:
     assert is_gated(run(snippet, ran)["agent"])
 
 
-def test_a_tool(ran: list[str]) -> None:
+def test_snippet_of_a_tool_runs(ran: list[str]) -> None:
     assert run(SNIPPETS[2], ran)["pay"].name == "pay"
 
 
-def test_library_mode(ran: list[str]) -> None:
+def test_snippet_of_library_mode_works(ran: list[str]) -> None:
     result = run(SNIPPETS[3], ran)["result"]
     assert ran == ["bob"]
     assert result["messages"][-1].text == "done: sent to bob"

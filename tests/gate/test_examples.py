@@ -13,10 +13,10 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from assent.engine.loader import load_graphs
-from assent.engine.manifest import read_manifest
-from assent.gate import inbox as inboxes
+from assent.gate import inbox
 from assent.gate.graphs import is_gated
+from assent.runs.project.loader import load_graphs
+from assent.runs.project.manifest import read_manifest
 from examples import agent_inbox, mail_agent, payments
 from tests.gate.desk import CONFIG, THREAD, Desk, asked, ids, script
 from tests.graphs.agents import ScriptedModel
@@ -25,7 +25,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 EMAIL = {"to": "ann@example.org", "subject": "Late", "body": "I am."}
 
 
-def test_they_load() -> None:
+def test_example_graphs_load() -> None:
     loaded = load_graphs(read_manifest(EXAMPLES / "langgraph.json"))
     assert not loaded.failures
     assert set(loaded.graphs) == {"agent_inbox", "payments"}
@@ -51,7 +51,7 @@ def called(name: str, args: dict[str, Any]) -> dict[str, Any]:
         ({"type": "ignore", "args": None}, "The person has ignored this email."),
     ],
 )
-def test_the_agent_inbox_example(answer: dict[str, Any], heard: str) -> None:
+def test_agent_inbox_example_works(answer: dict[str, Any], heard: str) -> None:
     graph = kept(agent_inbox.graph)
     result = graph.invoke(called("send_email", EMAIL), CONFIG)
     [request] = asked(result)
@@ -60,11 +60,11 @@ def test_the_agent_inbox_example(answer: dict[str, Any], heard: str) -> None:
     assert done["messages"][-1].content == heard
 
 
-def test_the_mail_agent(desk: Desk) -> None:
+def test_mail_agent_example_works(desk: Desk) -> None:
     mail_agent.outbox.clear()
     agent = mail_agent.make_agent(ScriptedModel(), desk.inbox)
     result = agent.invoke(script(("find_address", {"name": "Ann"}), ("send_email", EMAIL)), CONFIG)
-    assert [one["name"] for one in asked(result)] == ["send_email"]
+    assert [question["name"] for question in asked(result)] == ["send_email"]
     assert mail_agent.outbox == []
     item = desk.decide()
     desk.go_on(agent)
@@ -73,7 +73,7 @@ def test_the_mail_agent(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("said", ["y", "n"])
-def test_the_mail_agent_in_a_terminal(
+def test_mail_agent_example_works_in_a_terminal(
     said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mail_agent.outbox.clear()
@@ -89,8 +89,8 @@ def test_the_mail_agent_in_a_terminal(
     assert (tmp_path / ".assent" / "gate.db").exists()
 
 
-def test_the_payments(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inboxes, "default_inbox", lambda: desk.inbox)
+def test_payments_example_works(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inbox, "default_inbox", lambda: desk.inbox)
     payments.payments.clear()
     graph = kept(payments.graph)
     assert is_gated(graph)

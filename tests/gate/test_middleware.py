@@ -11,12 +11,13 @@ from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langgraph.types import Command
 
 from assent import ApprovalMiddleware
-from assent.domain.items import Execution, ItemStatus
-from assent.domain.policies import Policy, parse
-from assent.errors import AlreadyDecided, Conflict, InvalidDecision, StaleRevision
+from assent.errors import AlreadyDecided, ConfirmationRequired, Conflict, InvalidDecision, StaleRevision
 from assent.gate.graphs import is_gated
 from assent.gate.task import NotInGraph
-from assent.store import events, policies
+from assent.kernel import events
+from assent.review.model.items import Execution, ItemStatus
+from assent.review.model.policies import parse
+from assent.review.rows import policies
 from tests.gate.desk import CONFIG, PAY, SEND, Desk, answers, asked, ids, script
 from tests.graphs.agents import ScriptedModel
 
@@ -41,7 +42,7 @@ def test_a_call_waits_and_runs_once_it_is_approved(desk: Desk) -> None:
     assert desk.inbox.get(item.id).execution is Execution.DONE
 
 
-async def test_the_same_by_coroutines(desk: Desk) -> None:
+async def test_call_waits_and_runs_after_approval_in_coroutines(desk: Desk) -> None:
     agent = desk.agent()
     assert asked(await agent.ainvoke(script(SEND), CONFIG))
     desk.decide()
@@ -50,13 +51,13 @@ async def test_the_same_by_coroutines(desk: Desk) -> None:
 
 
 @pytest.mark.promise("P2")
-def test_the_tool_knows_its_grant(desk: Desk) -> None:
+def test_tool_gets_its_grant(desk: Desk) -> None:
     agent = desk.agent()
     agent.invoke(script(SEND), CONFIG)
     item = desk.decide()
     [grant] = desk.grants(item.id)
     desk.go_on(agent)
-    assert [one and one.id for one in desk.under] == [grant.id]
+    assert [row and row.id for row in desk.under] == [grant.id]
 
 
 @pytest.mark.promise("HITL-04")
@@ -71,11 +72,11 @@ def test_an_edit_runs_the_edited_arguments_only(desk: Desk) -> None:
     assert message.text.endswith("sent to eve")
 
 
-def test_the_notice_of_an_edit_can_be_left_out(desk: Desk) -> None:
+def test_notice_of_an_edit_can_be_disabled(desk: Desk) -> None:
     agent = desk.agent(desk.gate(edit_notice=None))
     agent.invoke(script(SEND), CONFIG)
     desk.decide("edit", args={"to": "eve", "body": "hi"})
-    assert [one.content for one in answers(desk.go_on(agent))] == ["sent to eve"]
+    assert [answer.content for answer in answers(desk.go_on(agent))] == ["sent to eve"]
 
 
 @pytest.mark.promise("HITL-05")
@@ -96,7 +97,7 @@ def test_a_rejected_call_never_runs(desk: Desk, said: dict[str, Any], heard: str
 
 
 @pytest.mark.promise("HITL-26")
-def test_a_response_takes_the_place_of_the_result(desk: Desk) -> None:
+def test_response_replaces_the_result(desk: Desk) -> None:
     agent = desk.agent()
     agent.invoke(script(SEND), CONFIG)
     desk.decide("respond", message="I told him myself")
@@ -106,14 +107,14 @@ def test_a_response_takes_the_place_of_the_result(desk: Desk) -> None:
 
 
 @pytest.mark.promise("P7")
-def test_a_tool_that_nobody_named_asks(desk: Desk) -> None:
+def test_unnamed_tool_needs_approval(desk: Desk) -> None:
     agent = desk.agent(desk.gate({"pay": True}))
     result = agent.invoke(script(SEND, PAY), CONFIG)
-    assert sorted(one["name"] for one in asked(result)) == ["pay", "send"]
+    assert sorted(question["name"] for question in asked(result)) == ["pay", "send"]
     assert desk.ran == []
 
 
-def test_the_stock_middleware_lets_it_run(desk: Desk) -> None:
+def test_control_stock_middleware_runs_an_unnamed_tool(desk: Desk) -> None:
     """The control: there, a tool that nobody named runs freely."""
     agent = desk.agent(HumanInTheLoopMiddleware({"pay": True}))
     agent.invoke(script(SEND), CONFIG)
@@ -121,17 +122,17 @@ def test_the_stock_middleware_lets_it_run(desk: Desk) -> None:
 
 
 @pytest.mark.promise("HITL-10")
-def test_false_runs_freely(desk: Desk) -> None:
+def test_tool_configured_as_false_runs_without_approval(desk: Desk) -> None:
     agent = desk.agent(desk.gate({"send": False}))
     result = agent.invoke(script(SEND, PAY), CONFIG)
     assert desk.ran == [SEND]
     assert desk.under == [None]
-    assert [one["name"] for one in asked(result)] == ["pay"]
+    assert [question["name"] for question in asked(result)] == ["pay"]
 
 
 @pytest.mark.promise("HITL-09")
 @pytest.mark.promise("HITL-06")
-def test_only_what_is_allowed_can_be_decided(desk: Desk) -> None:
+def test_decision_that_is_not_allowed_is_refused(desk: Desk) -> None:
     agent = desk.agent(desk.gate({"send": {"allowed_decisions": ["approve", "reject"]}}))
     agent.invoke(script(SEND), CONFIG)
     assert desk.item().allowed == ("approve", "reject")
@@ -149,13 +150,13 @@ def test_edited_arguments_must_fit_the_tool(desk: Desk) -> None:
 
 @pytest.mark.promise("HITL-11")
 @pytest.mark.promise("HITL-12")
-def test_what_the_person_reads(desk: Desk) -> None:
+def test_item_shows_the_configured_description(desk: Desk) -> None:
     described = desk.gate(
         {"pay": {"allowed_decisions": ["approve"], "description": lambda call, state, runtime: f"Pay {call['args']}?"}},
         description_prefix="Please look",
     )
     result = desk.agent(described).invoke(script(SEND, PAY), CONFIG)
-    said = {one["name"]: one["description"] for one in asked(result)}
+    said = {question["name"]: question["description"] for question in asked(result)}
     assert said["pay"] == "Pay {'amount': 5}?"
     assert said["send"].startswith("Please look\n\nTool: send\nArgs:")
 
@@ -173,11 +174,11 @@ def test_when_decides_whether_to_ask(desk: Desk) -> None:
     agent = desk.agent(desk.gate({"pay": large}))
     result = agent.invoke(script(PAY, ("pay", {"amount": 500})), CONFIG)
     assert desk.ran == [PAY]
-    assert [one["args"] for one in asked(result)] == [{"amount": 500}]
+    assert [question["args"] for question in asked(result)] == [{"amount": 500}]
 
 
 @pytest.mark.promise("P7")
-def test_a_condition_that_flips_does_not_open_the_gate(desk: Desk) -> None:
+def test_condition_that_changes_does_not_pass_the_gate(desk: Desk) -> None:
     asks = [True]
     agent = desk.agent(desk.gate({"pay": {"allowed_decisions": ["approve"], "when": lambda request: asks[0]}}))
     agent.invoke(script(PAY), CONFIG)
@@ -186,7 +187,7 @@ def test_a_condition_that_flips_does_not_open_the_gate(desk: Desk) -> None:
     assert desk.ran == []
 
 
-def test_the_stock_middleware_is_opened_by_it(desk: Desk) -> None:
+def test_control_stock_middleware_is_passed_by_a_changing_condition(desk: Desk) -> None:
     """The control: there, the tool runs, whatever the person said."""
     asks = [True]
     config: Any = {"pay": {"allowed_decisions": ["reject"], "when": lambda request: asks[0]}}
@@ -197,15 +198,11 @@ def test_the_stock_middleware_is_opened_by_it(desk: Desk) -> None:
     assert desk.ran == [PAY]
 
 
-def put(desk: Desk, policy: Policy) -> None:
-    desk.inbox.run(lambda tx: policies.put(tx, policy, source="test", actor="test"))
-
-
 @pytest.mark.promise("HITL-01")
 @pytest.mark.promise("P7")
 @pytest.mark.parametrize("config", [{"send": True}, {"send": False}, {}])
-def test_what_the_policy_never_lets_run_is_not_even_asked(desk: Desk, config: dict[str, bool]) -> None:
-    put(desk, parse('[[rules]]\nname = "no mail"\ntool = "send"\nthen = "never"'))
+def test_call_forbidden_by_the_policy_is_not_asked(desk: Desk, config: dict[str, bool]) -> None:
+    desk.inbox.use(parse('[[rules]]\nname = "no mail"\ntool = "send"\nthen = "never"'))
     [message] = answers(desk.agent(desk.gate(config)).invoke(script(SEND), CONFIG))
     assert desk.ran == []
     assert message.status == "error"
@@ -215,18 +212,18 @@ def test_what_the_policy_never_lets_run_is_not_even_asked(desk: Desk, config: di
 
 @pytest.mark.promise("P7")
 @pytest.mark.parametrize("before", [True, False])
-def test_an_edit_cannot_lead_to_what_the_policy_never_lets_run(desk: Desk, before: bool) -> None:
+def test_edit_into_a_forbidden_call_does_not_run(desk: Desk, before: bool) -> None:
     """Nor if the policy came only after the decision."""
     policy = parse('[[rules]]\nname = "large"\ntool = "pay"\nthen = "never"\nwhen = "args.amount > 100"')
     agent = desk.agent()
     agent.invoke(script(PAY), CONFIG)
     if before:
-        put(desk, policy)
-        with pytest.raises(InvalidDecision, match="never lets pay run"):
+        desk.inbox.use(policy)
+        with pytest.raises(InvalidDecision, match="policy forbids pay"):
             desk.decide("edit", args={"amount": 5000})
         return
     desk.decide("edit", args={"amount": 5000})
-    put(desk, policy)
+    desk.inbox.use(policy)
     [message] = answers(desk.go_on(agent))
     assert desk.ran == []
     assert "large" in message.text
@@ -244,14 +241,14 @@ def test_an_edit_cannot_lead_to_what_the_policy_never_lets_run(desk: Desk, befor
         ('default = "ask"', {"send": False}, True),
     ],
 )
-def test_policy_and_author_together(desk: Desk, policy: str, config: dict[str, bool], runs: bool) -> None:
-    put(desk, parse(policy))
+def test_stricter_of_policy_and_author_applies(desk: Desk, policy: str, config: dict[str, bool], runs: bool) -> None:
+    desk.inbox.use(parse(policy))
     result = desk.agent(desk.gate(config)).invoke(script(SEND), CONFIG)
     assert (desk.ran == [SEND]) is runs
     assert bool(asked(result)) is not runs
 
 
-def test_a_standing_approval_answers_for_the_person(desk: Desk) -> None:
+def test_standing_approval_runs_the_call_without_a_question(desk: Desk) -> None:
     def stand(tx: Any) -> None:
         policies.insert_approval(
             tx, approval_id="a", tool="send", actor="ana", expires_at=tx.now() + timedelta(hours=1), uses_left=1
@@ -265,10 +262,33 @@ def test_a_standing_approval_answers_for_the_person(desk: Desk) -> None:
     assert desk.ran == [SEND]
 
 
+@pytest.mark.parametrize("confirm", [True, False])
+def test_passkey_rule_is_not_met_by_library_or_standing_approval(desk: Desk, confirm: bool) -> None:
+    """The control: without the word in the rule, both are."""
+    asks = '\nconfirm = "passkey"' if confirm else ""
+    desk.inbox.use(parse(f'[[rules]]\nname = "mail"\ntool = "send"\nthen = "ask"{asks}'))
+
+    def stand(tx: Any) -> None:
+        policies.insert_approval(
+            tx, approval_id="a", tool="send", actor="ana", expires_at=tx.now() + timedelta(hours=1)
+        )
+
+    agent = desk.agent()
+    agent.invoke(script(SEND), CONFIG)
+    if confirm:
+        with pytest.raises(ConfirmationRequired, match="nobody has registered one"):
+            desk.decide()
+    else:
+        desk.decide()
+    desk.inbox.run(stand)
+    assert bool(asked(agent.invoke(script(SEND), {"configurable": {"thread_id": "another"}}))) is confirm
+    assert (desk.ran == []) is confirm
+
+
 @pytest.mark.parametrize(("verbs", "runs"), [('["reject"]', False), ('["approve", "reject"]', True)])
-def test_a_standing_approval_says_nothing_where_nobody_may_approve(desk: Desk, verbs: str, runs: bool) -> None:
+def test_standing_approval_does_not_apply_where_nobody_may_approve(desk: Desk, verbs: str, runs: bool) -> None:
     until = timedelta(hours=1)
-    put(desk, parse(f'[[rules]]\nname = "r"\ntool = "send"\nthen = "ask"\nverbs = {verbs}'))
+    desk.inbox.use(parse(f'[[rules]]\nname = "r"\ntool = "send"\nthen = "ask"\nverbs = {verbs}'))
     desk.inbox.run(
         lambda tx: policies.insert_approval(
             tx, approval_id="a", tool="send", actor="ana", expires_at=tx.now() + until, uses_left=1
@@ -279,14 +299,14 @@ def test_a_standing_approval_says_nothing_where_nobody_may_approve(desk: Desk, v
 
 
 @pytest.mark.promise("HITL-13")
-def test_without_a_checkpointer_it_says_so(desk: Desk) -> None:
+def test_graph_without_a_checkpointer_is_refused(desk: Desk) -> None:
     agent: Any = create_agent(ScriptedModel(), [desk.send], middleware=[desk.gate()])
     with pytest.raises(NotInGraph, match="checkpointer"):
         agent.invoke(script(SEND))
     assert desk.ran == []
 
 
-def test_a_gated_graph_is_known_by_its_channel(desk: Desk) -> None:
+def test_gated_graph_is_recognised_by_its_channel(desk: Desk) -> None:
     assert is_gated(desk.agent())
     assert not is_gated(desk.agent(HumanInTheLoopMiddleware({"send": True})))
     assert "assent_gate" not in desk.agent().invoke(script(SEND), CONFIG)
@@ -294,7 +314,7 @@ def test_a_gated_graph_is_known_by_its_channel(desk: Desk) -> None:
 
 @pytest.mark.promise("P4")
 @pytest.mark.promise("P5")
-def test_a_decision_is_about_what_was_seen_and_there_is_one(desk: Desk) -> None:
+def test_decision_is_bound_to_its_revision_and_made_once(desk: Desk) -> None:
     desk.agent().invoke(script(SEND), CONFIG)
     item = desk.item()
     with pytest.raises(StaleRevision):
@@ -304,14 +324,14 @@ def test_a_decision_is_about_what_was_seen_and_there_is_one(desk: Desk) -> None:
         desk.decide("reject", item)
 
 
-def test_there_is_nothing_to_go_on_with_before_a_decision(desk: Desk) -> None:
+def test_command_before_a_decision_is_refused(desk: Desk) -> None:
     desk.agent().invoke(script(SEND), CONFIG)
     with pytest.raises(Conflict):
         desk.inbox.command("thread-1")
 
 
 @pytest.mark.promise("P9")
-def test_the_timeline_tells_it_all(desk: Desk) -> None:
+def test_timeline_records_every_step(desk: Desk) -> None:
     agent = desk.agent()
     agent.invoke(script(SEND), CONFIG)
     desk.decide()
@@ -320,7 +340,7 @@ def test_the_timeline_tells_it_all(desk: Desk) -> None:
     assert told == ["item.created", "item.approved", "grant.started", "grant.done"]
 
 
-def test_a_failing_tool_is_not_tried_again(desk: Desk) -> None:
+def test_failing_tool_is_not_retried(desk: Desk) -> None:
     def broken(to: str) -> str:
         """Fails."""
         desk.ran.append(("broken", to))
@@ -337,7 +357,7 @@ def test_a_failing_tool_is_not_tried_again(desk: Desk) -> None:
     assert desk.ran == [("broken", "bob")]
 
 
-def test_several_turns_of_one_thread(desk: Desk) -> None:
+def test_earlier_answers_are_not_sent_again_in_later_turns(desk: Desk) -> None:
     """An answer that did its work is not sent again with the next one."""
     agent = desk.agent()
     for number in range(3):

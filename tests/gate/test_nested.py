@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langgraph.types import Command
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command, interrupt
 
+from assent import gated
 from tests.gate.desk import CONFIG, PAY, SEND, THREAD, Desk, asked, ids, script
 from tests.graphs.agents import ScriptedModel
 from tests.scoreboard import Count, RecordScore
@@ -32,7 +35,7 @@ def task(*calls: Any) -> tuple[str, dict[str, Any]]:
 
 
 @pytest.mark.promise("P1")
-def test_an_agent_inside_an_agent(desk: Desk) -> None:
+def test_nested_agent_asks_and_runs_after_approval(desk: Desk) -> None:
     agent = nested(desk)
     [question] = asked(agent.invoke(script(task(SEND)), CONFIG))
     assert (question["name"], question["args"]) == SEND
@@ -43,10 +46,10 @@ def test_an_agent_inside_an_agent(desk: Desk) -> None:
 
 
 @pytest.mark.promise("P1")
-def test_two_of_them_at_once_whose_calls_have_the_same_id(desk: Desk) -> None:
+def test_parallel_nested_agents_with_one_call_id_get_their_own_answers(desk: Desk) -> None:
     agent = nested(desk)
     questions = asked(agent.invoke(script(task(SEND), task(PAY)), CONFIG))
-    assert len({one["tool_call_id"] for one in questions}) == 1, "or the test shows nothing"
+    assert len({question["tool_call_id"] for question in questions}) == 1, "or the test shows nothing"
     assert len(desk.inbox.items()) == 2
     desk.decide("reject", item=desk.item("send"))
     desk.decide("approve", item=desk.item("pay"))
@@ -55,7 +58,7 @@ def test_two_of_them_at_once_whose_calls_have_the_same_id(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("rejected", [0, 1])
-def test_two_calls_that_cannot_be_told_apart(desk: Desk, rejected: int) -> None:
+def test_identical_calls_do_not_share_an_approval(desk: Desk, rejected: int) -> None:
     """The same id, tool and arguments: the one that was rejected does not take the other's approval."""
     agent = nested(desk)
     agent.invoke(script(task(SEND), task(SEND)), CONFIG)
@@ -82,7 +85,7 @@ def both(agent: Any, command: Any) -> None:
 @pytest.mark.scoreboard
 @pytest.mark.promise("P2")
 @pytest.mark.timeout(600)
-def test_two_who_go_on_at_once(desk: Desk, count: Count, record_score: RecordScore) -> None:
+def test_concurrent_continuations_run_the_call_once(desk: Desk, count: Count, record_score: RecordScore) -> None:
     rounds, twice = count(full=200, quick=20), 0
     for _ in range(rounds):
         desk.ran.clear()
@@ -95,7 +98,7 @@ def test_two_who_go_on_at_once(desk: Desk, count: Count, record_score: RecordSco
     assert twice == 0
 
 
-def test_without_the_gate_it_runs_twice(desk: Desk) -> None:
+def test_control_without_the_gate_the_call_runs_twice(desk: Desk) -> None:
     """The control."""
     twice = 0
     for _ in range(10):
@@ -105,3 +108,50 @@ def test_without_the_gate_it_runs_twice(desk: Desk) -> None:
         both(agent, Command(resume={question: {"decisions": [{"type": "approve"}]}}))
         twice += len(desk.ran) > 1
     assert twice > 0
+
+
+class Booking:
+    """A gated call that has an effect and then asks, by itself or in a graph that it calls."""
+
+    def __init__(self, desk: Desk, *, inside: bool = False, question: Any = "which seat?") -> None:
+        self.begun, self.seats = 0, list[str]()
+
+        def choose(state: dict[str, Any]) -> dict[str, Any]:
+            self.seats.append(interrupt(question))
+            return {}
+
+        builder: Any = StateGraph(dict)
+        inner = builder.add_node("choose", choose).add_edge(START, "choose").compile()
+
+        @gated(inbox=desk.inbox)
+        def book(what: str) -> str:
+            self.begun += 1
+            inner.invoke({}) if inside else choose({})
+            return "booked"
+
+        outer: Any = StateGraph(dict)
+        outer.add_node("book", lambda state: {"said": book("train")}).add_edge(START, "book")
+        self.graph = outer.compile(checkpointer=InMemorySaver())
+        self.graph.invoke({}, CONFIG)
+        desk.decide()
+        self.asked = desk.go_on(self.graph)["__interrupt__"]
+
+
+@pytest.mark.promise("P2")
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("keyed", [False, True])
+def test_call_that_asks_is_started_again_only_with_an_answer(desk: Desk, inside: bool, keyed: bool) -> None:
+    booking = Booking(desk, inside=inside)
+    for _ in range(3):
+        assert booking.graph.invoke(None, CONFIG)["__interrupt__"] == booking.asked
+    assert booking.begun == 1
+    booking.graph.invoke(Command(resume={booking.asked[0].id: "12A"} if keyed else "12A"), CONFIG)
+    assert (booking.begun, booking.seats) == (2, ["12A"])
+
+
+@pytest.mark.promise("P2")
+def test_a_call_whose_question_cannot_be_asked_again_is_in_doubt(desk: Desk) -> None:
+    booking = Booking(desk, question=frozenset({"12A"}))
+    [doubt] = asked(booking.graph.invoke(None, CONFIG))
+    assert doubt["kind"] == "assent.in_doubt"
+    assert booking.begun == 1

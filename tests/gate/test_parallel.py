@@ -52,7 +52,7 @@ def approve_one(desk: Desk, number: int, which: str) -> None:
 @pytest.mark.scoreboard
 @pytest.mark.promise("P1")
 @pytest.mark.timeout(900)
-def test_two_calls_of_one_turn(desk: Desk, count: Count, record_score: RecordScore) -> None:
+def test_two_calls_of_one_turn_get_their_own_answers(desk: Desk, count: Count, record_score: RecordScore) -> None:
     """Of two calls one is approved and one rejected: as tasks of their own, asked at once."""
     dice, agent, rounds = random.Random(7), desk.agent(), count(full=200, quick=20)
     wrong = 0
@@ -70,7 +70,7 @@ def test_two_calls_of_one_turn(desk: Desk, count: Count, record_score: RecordSco
 @pytest.mark.scoreboard
 @pytest.mark.promise("P1")
 @pytest.mark.timeout(900)
-def test_two_calls_in_one_task(
+def test_two_calls_in_one_task_get_their_own_answers(
     desk: Desk, count: Count, record_score: RecordScore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same in one task of a plain ToolNode, where both run in threads: they are asked one after the other."""
@@ -98,7 +98,7 @@ def test_two_calls_in_one_task(
     assert wrong == 0
 
 
-def test_without_the_gate_answers_are_swapped() -> None:
+def test_control_without_the_gate_answers_are_swapped() -> None:
     """The control: two tools in one task that call `interrupt` by themselves get each other's answer."""
 
     def asking(name: str) -> Callable[[str], str]:
@@ -122,7 +122,7 @@ def test_without_the_gate_answers_are_swapped() -> None:
 
 
 @pytest.mark.promise("P2")
-def test_what_was_done_in_a_task_is_not_done_again(desk: Desk) -> None:
+def test_finished_call_of_a_task_is_not_made_again(desk: Desk) -> None:
     """The task starts from its beginning with every answer; the first call's result is repeated, not the call."""
     send, pay = gated(inbox=desk.inbox)(tool(desk.send)), gated(inbox=desk.inbox)(tool(desk.pay))
     graph = plain_graph(send, pay)
@@ -132,10 +132,10 @@ def test_what_was_done_in_a_task_is_not_done_again(desk: Desk) -> None:
         desk.decide()
         result = desk.go_on(graph)
     assert sorted(map(str, desk.ran)) == sorted(map(str, [SEND, PAY, ("pay", {"amount": 7})]))
-    assert sorted(one.content for one in result["messages"][1:]) == ["paid 5", "paid 7", "sent to bob"]
+    assert sorted(message.content for message in result["messages"][1:]) == ["paid 5", "paid 7", "sent to bob"]
 
 
-async def test_the_same_by_coroutines(desk: Desk) -> None:
+async def test_two_calls_in_coroutines_get_their_own_answers(desk: Desk) -> None:
     @gated(inbox=desk.inbox)
     async def post(text: str) -> str:
         """Posts."""
@@ -154,7 +154,7 @@ async def test_the_same_by_coroutines(desk: Desk) -> None:
     assert desk.ran == [("post", "a")]
 
 
-def test_answers_come_one_by_one(desk: Desk) -> None:
+def test_decided_call_runs_while_the_other_is_pending(desk: Desk) -> None:
     """With one of two decided, that one runs and the other still waits, under the same id and the same item."""
     agent = desk.agent()
     paused = agent.invoke(script(SEND, PAY), CONFIG)

@@ -52,8 +52,8 @@ class Desk:
     async def items(self, filter: str = "is:pending") -> list[dict[str, Any]]:
         response = await self.ana.get("/api/inbox/items", params={"filter": filter})
         assert response.status_code == 200, response.text
-        found: list[dict[str, Any]] = response.json()["items"]
-        return [(await self.ana.get(f"/api/inbox/items/{one['id']}")).json() for one in found]
+        listed_items: list[dict[str, Any]] = response.json()["items"]
+        return [(await self.ana.get(f"/api/inbox/items/{item['id']}")).json() for item in listed_items]
 
     async def decide(self, item: dict[str, Any], verb: str = "approve", **said: Any) -> None:
         verdicts = [{"key": action["key"], "verb": verb, **said} for action in item["actions"]]
@@ -66,14 +66,14 @@ class Desk:
         with anyio.fail_after(20):
             while await self._moves(thread):  # noqa: ASYNC110 - it moves in the server
                 await anyio.sleep(0.02)
-        found: dict[str, Any] = (await self.agent.get(f"/threads/{thread}")).json()
-        return found
+        body: dict[str, Any] = (await self.agent.get(f"/threads/{thread}")).json()
+        return body
 
     async def _moves(self, thread: str) -> bool:
-        if any((one.get("delivery") or {}).get("status") in WAY for one in await self.items("")):
+        if any((item.get("delivery") or {}).get("status") in WAY for item in await self.items("")):
             return True
         runs = (await self.agent.get(f"/threads/{thread}/runs")).json()
-        return any(one["status"] in ("pending", "running") for one in runs)
+        return any(listed_run["status"] in ("pending", "running") for listed_run in runs)
 
 
 WAY = ("pending", "sending")
@@ -93,7 +93,7 @@ def said(thread: dict[str, Any]) -> str:
 @pytest.mark.promise("P1")
 @pytest.mark.parametrize("tool", ["send_email", "post"])
 @pytest.mark.parametrize("graph", GATED)
-async def test_it_runs_once_a_person_approved(desk: Desk, graph: str, tool: str) -> None:
+async def test_call_runs_after_approval_by_a_person(desk: Desk, graph: str, tool: str) -> None:
     thread = await desk.start(graph, (tool, {"to": "bob"}))
     [item] = await desk.items()
     assert item["gated"]
@@ -108,7 +108,7 @@ async def test_it_runs_once_a_person_approved(desk: Desk, graph: str, tool: str)
 
 @pytest.mark.promise("P1")
 @pytest.mark.parametrize("graph", GATED)
-async def test_an_edit_runs_as_edited(desk: Desk, graph: str) -> None:
+async def test_edited_call_runs_as_edited(desk: Desk, graph: str) -> None:
     thread = await desk.start(graph, ("send_email", {"to": "bob"}))
     [item] = await desk.items()
     await desk.decide(item, "edit", args={"to": "eve", "log": str(desk.log)})
@@ -118,7 +118,7 @@ async def test_an_edit_runs_as_edited(desk: Desk, graph: str) -> None:
 
 @pytest.mark.parametrize("graph", GATED)
 @pytest.mark.parametrize(("verb", "words"), [("reject", {"message": "no way"}), ("respond", {"message": "I did"})])
-async def test_what_is_turned_down_never_runs(desk: Desk, graph: str, verb: str, words: dict[str, str]) -> None:
+async def test_rejected_call_never_runs(desk: Desk, graph: str, verb: str, words: dict[str, str]) -> None:
     thread = await desk.start(graph, ("send_email", {"to": "bob"}))
     [item] = await desk.items()
     await desk.decide(item, verb, **words)
@@ -127,7 +127,7 @@ async def test_what_is_turned_down_never_runs(desk: Desk, graph: str, verb: str,
     assert words["message"] in said(done)
 
 
-async def test_a_gated_function_of_a_node(desk: Desk) -> None:
+async def test_gated_function_of_a_node_runs_after_approval(desk: Desk) -> None:
     thread = await desk.run("node", {"amount": 5, "log": str(desk.log)})
     [item] = await desk.items()
     assert (item["gated"], item["title"]) == (True, "pay")
@@ -137,7 +137,7 @@ async def test_a_gated_function_of_a_node(desk: Desk) -> None:
 
 
 @pytest.mark.promise("HITL-10")
-async def test_what_runs_freely_and_what_was_named_nowhere(desk: Desk) -> None:
+async def test_ungated_tool_runs_and_unnamed_tool_is_gated(desk: Desk) -> None:
     script = json.dumps([{"name": "look_up", "args": {"term": "x"}}])
     freely = await desk.run("ours", {"messages": [{"role": "user", "content": script}]})
     assert "x is known" in said(await desk.settled(freely))
@@ -148,7 +148,7 @@ async def test_what_runs_freely_and_what_was_named_nowhere(desk: Desk) -> None:
 
 @pytest.mark.promise("P8")
 @pytest.mark.parametrize("graph", GATED)
-async def test_a_lapsed_approval_asks_again(desk: Desk, graph: str) -> None:
+async def test_expired_approval_asks_again(desk: Desk, graph: str) -> None:
     thread = await desk.start(graph, ("send_email", {"to": "bob"}))
     [item] = await desk.items()
     store = desk.house._store
@@ -168,7 +168,7 @@ async def test_a_lapsed_approval_asks_again(desk: Desk, graph: str) -> None:
     assert again["id"] != item["id"]
 
 
-async def test_a_tool_that_asks_something_itself(desk: Desk) -> None:
+async def test_tool_that_asks_a_question_is_approved_once(desk: Desk) -> None:
     thread = await desk.start("booking", ("book", {"what": "train"}))
     [item] = await desk.items()
     await desk.decide(item)
@@ -212,12 +212,12 @@ async def test_a_person_can_answer_by_a_run(desk: Desk) -> None:
 
 
 @pytest.mark.promise("P1")
-async def test_the_gate_holds_where_everything_else_is_missed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_gate_asks_when_the_server_check_is_missing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that the server lets through by mistake: the gate still asks."""
-    from assent.services import deciding
+    from assent.review.decisions import decide as deciding
 
     thread = await desk.start("ours", ("send_email", {"to": "bob"}))
-    monkeypatch.setattr(deciding, "require_right", lambda *_: None)
+    monkeypatch.setattr(deciding, "require_right", lambda *_, **__: None)
     response = await answer(desk.agent, desk, thread, {"type": "approve"})
     assert response.status_code == 200, response.text
     await desk.settled(thread)

@@ -54,8 +54,8 @@ class Office:
         subprocess.run([*command, self.database], check=True, capture_output=True)
 
     def item(self) -> dict[str, Any]:
-        [found] = self.call("reviewer", "GET", "/api/inbox/items")["items"]
-        item: dict[str, Any] = self.call("reviewer", "GET", f"/api/inbox/items/{found['id']}")
+        [item_listed] = self.call("reviewer", "GET", "/api/inbox/items")["items"]
+        item: dict[str, Any] = self.call("reviewer", "GET", f"/api/inbox/items/{item_listed['id']}")
         return item
 
     def approve(self) -> None:
@@ -85,7 +85,7 @@ def office(folder: Path) -> Iterator[Office]:
 @pytest.mark.promise("P2")
 @pytest.mark.parametrize(("die", "happened"), [("before", 0), ("after", 1)])
 @pytest.mark.parametrize("outcome", ["done", "run_again", "abandon"])
-def test_the_call_is_in_doubt(office: Office, die: str, happened: int, outcome: str) -> None:
+def test_interrupted_call_is_in_doubt_after_the_restart(office: Office, die: str, happened: int, outcome: str) -> None:
     thread = office.start("ours", "send_email", die)
     office.approve()
     office.wait_for_death()
@@ -103,7 +103,7 @@ def test_the_call_is_in_doubt(office: Office, die: str, happened: int, outcome: 
 
 @pytest.mark.promise("P2")
 @pytest.mark.parametrize("die", ["before", "after"])
-def test_a_tool_that_knows_the_key_is_tried_again(office: Office, die: str) -> None:
+def test_idempotent_tool_is_retried_after_the_restart(office: Office, die: str) -> None:
     thread = office.start("ours", "send_once", die)
     office.approve()
     office.wait_for_death()
@@ -114,7 +114,7 @@ def test_a_tool_that_knows_the_key_is_tried_again(office: Office, die: str) -> N
 
 
 @pytest.mark.promise("P2")
-def test_driving_the_thread_on_settles_nothing(office: Office) -> None:
+def test_new_input_does_not_settle_the_doubt(office: Office) -> None:
     """The question is gone with new input, and the doubt is not: the same call is not approved before it is settled."""
     thread = office.start("ours", "send_email", "after")
     office.approve()
@@ -126,7 +126,7 @@ def test_driving_the_thread_on_settles_nothing(office: Office) -> None:
     office.call("reviewer", "POST", path, **again, multitask_strategy="interrupt")
     [asked] = office.call("reviewer", "GET", "/api/inbox/items?filter=is:pending")["items"]
     asked = office.call("reviewer", "GET", f"/api/inbox/items/{asked['id']}")
-    assert [one["item_id"] for one in asked["doubts"]] == [item["id"]]
+    assert [doubt["item_id"] for doubt in asked["doubts"]] == [item["id"]]
     seen = {"revision": asked["revision"], "hash": asked["hash"], "verb": "approve"}
     refusal = office.call("reviewer", "POST", f"/api/inbox/items/{asked['id']}/decision", 409, **seen)
     assert refusal["code"] == "in_doubt"
@@ -138,7 +138,7 @@ def test_driving_the_thread_on_settles_nothing(office: Office) -> None:
 
 @pytest.mark.promise("P2")
 @pytest.mark.parametrize("then", ["allow", "never"])
-def test_a_policy_that_turns_meanwhile_comes_too_late(office: Office, then: str) -> None:
+def test_policy_changed_after_the_start_does_not_affect_the_call(office: Office, then: str) -> None:
     thread = office.start("ours", "send_email", "after")
     office.approve()
     wait_until(lambda: office.server.process.poll() is not None, "the server was not killed")
@@ -153,7 +153,7 @@ def test_a_policy_that_turns_meanwhile_comes_too_late(office: Office, then: str)
     assert ("carried out" in told, "not executed" in told, len(office.effects)) == (True, False, 1)
 
 
-def test_without_the_gate_it_is_made_twice(office: Office) -> None:
+def test_control_without_the_gate_the_call_is_made_twice(office: Office) -> None:
     """The control."""
     thread = office.start("per_call_bare", "send_email", "after")
     office.approve()

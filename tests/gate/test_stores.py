@@ -13,17 +13,19 @@ from langchain.agents import create_agent
 from langgraph.types import Command, interrupt
 
 from assent import ApprovalMiddleware, current_grant
-from assent.domain.access import DEFAULT_TENANT, Kind, Principal, Scope
-from assent.domain.grants import Call, Passing
-from assent.domain.items import Execution, Item
-from assent.domain.questions import Verb
-from assent.engine import checkpoints
-from assent.engine.checkpoints import StoreSaver
-from assent.engine.gatekeeping import ServerKeeper
-from assent.gate.keeper import kept_by
-from assent.services import doubts
-from assent.services.deciding import Proposal, decide
-from assent.store import asking, gate, grants, items, policies
+from assent.gate.keeper import using_keeper
+from assent.gate.task import Task
+from assent.identity.model.access import DEFAULT_TENANT, Kind, Principal, Scope
+from assent.review import thread_items
+from assent.review.decisions import doubts
+from assent.review.decisions.decide import Proposal, decide
+from assent.review.model.grants import Call, Passing
+from assent.review.model.items import Execution, Item
+from assent.review.model.questions import Verb
+from assent.review.rows import gate, grants, items, policies
+from assent.runs.checkpoints import saver
+from assent.runs.checkpoints.saver import StoreSaver
+from assent.runs.project.gate_keeper import ServerKeeper
 from tests.contract.stores import AnyStore, database, opened
 from tests.gate.desk import CONFIG, THREAD, asked, script
 from tests.graphs.agents import ScriptedModel
@@ -50,6 +52,7 @@ class Room:
     def __init__(self, store: AnyStore) -> None:
         self.store = store
         self.ran: list[Any] = []
+        self.begun = 0
         self.crash = False
         self.waits = asyncio.Event()
         self.agent: Any = create_agent(
@@ -69,6 +72,7 @@ class Room:
 
     async def book(self, what: str) -> str:
         """Books."""
+        self.begun += 1
         self.ran.append(f"{what} {interrupt('which seat?')}")
         return "booked"
 
@@ -80,16 +84,19 @@ class Room:
         return "never"
 
     async def invoke(self, input: Any) -> Any:
-        scope = checkpoints.Scope(DEFAULT_TENANT)
-        with checkpoints.within(scope), kept_by(ServerKeeper(self.store, scope)):
+        scope = saver.Scope(DEFAULT_TENANT)
+        with saver.within(scope), using_keeper(ServerKeeper(self.store, scope)):
             result = await self.agent.ainvoke(input, CONFIG, durability="sync")
-        pending = [{"id": one.id, "value": one.value} for one in result.get("__interrupt__", ())]
-        await self.store.write(DEFAULT_TENANT, asking.follow, asking.Waiting(THREAD, pending, gated=True))
+        pending = [
+            {"id": pending_interrupt.id, "value": pending_interrupt.value}
+            for pending_interrupt in result.get("__interrupt__", ())
+        ]
+        await self.store.write(DEFAULT_TENANT, thread_items.follow, thread_items.Waiting(THREAD, pending, gated=True))
         return result
 
     async def item(self) -> Item:
-        [found] = await self.store.write(DEFAULT_TENANT, items.open_of_thread, THREAD)
-        return found
+        [item_listed] = await self.store.write(DEFAULT_TENANT, items.open_of_thread, THREAD)
+        return item_listed
 
     async def approve(self) -> Item:
         item = await self.item()
@@ -107,7 +114,7 @@ def room(store: AnyStore) -> Room:
 
 
 @pytest.mark.promise("P1")
-async def test_a_grant_is_consumed(room: Room) -> None:
+async def test_approved_call_consumes_its_grant(room: Room) -> None:
     await room.invoke(script(CALL))
     assert room.ran == []
     item = await room.approve()
@@ -116,13 +123,39 @@ async def test_a_grant_is_consumed(room: Room) -> None:
     assert room.ran == [("bob", grant.id)]
 
 
-async def test_a_paused_call_goes_on(room: Room) -> None:
+async def test_paused_call_continues_with_its_answer(room: Room) -> None:
     await room.invoke(script(("book", {"what": "train"})))
     await room.approve()
     result = await room.go_on()
     assert asked(result) == ["which seat?"]
     await room.invoke(Command(resume={result["__interrupt__"][0].id: "12A"}))
     assert room.ran == ["train 12A"]
+
+
+@pytest.mark.promise("P2")
+async def test_a_paused_call_that_nobody_answered_asks_again_and_is_not_made(room: Room) -> None:
+    await room.invoke(script(("book", {"what": "train"})))
+    await room.approve()
+    paused = await room.go_on()
+    for _ in range(3):
+        again = await room.invoke(None)
+        assert again["__interrupt__"] == paused["__interrupt__"]
+    assert room.begun == 1
+    await room.invoke(Command(resume={paused["__interrupt__"][0].id: "12A"}))
+    assert (room.begun, room.ran) == (2, ["train 12A"])
+
+
+@pytest.mark.promise("P2")
+async def test_control_without_the_question_a_paused_call_is_made_each_time(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Task, "has_answer", lambda task, interrupt_id: True)
+    await room.invoke(script(("book", {"what": "train"})))
+    await room.approve()
+    await room.go_on()
+    for _ in range(3):
+        await room.invoke(None)
+    assert room.begun == 4
 
 
 @pytest.mark.promise("P2")
@@ -157,7 +190,7 @@ async def test_a_cancelled_call_is_in_doubt(room: Room) -> None:
 
 
 async def test_a_function_that_blocks_is_refused_on_the_loop(store: AnyStore) -> None:
-    keeper = ServerKeeper(store, checkpoints.Scope(DEFAULT_TENANT))
+    keeper = ServerKeeper(store, saver.Scope(DEFAULT_TENANT))
     with pytest.raises(RuntimeError, match="make it async"):
         keeper.run(lambda tx: None)
     assert await asyncio.to_thread(keeper.run, lambda tx: tx.tenant) == DEFAULT_TENANT
@@ -174,9 +207,10 @@ async def test_a_standing_approval_is_used_up(store: AnyStore) -> None:
     assert not await store.write(DEFAULT_TENANT, use)
 
 
-async def test_nothing_is_known_of_other_questions(store: AnyStore) -> None:
+async def test_unknown_questions_have_no_answers(store: AnyStore) -> None:
     look = partial(gate.asked, thread_id=THREAD, call_id="c", interrupt_ids=["1", "2"])
     assert await store.read(DEFAULT_TENANT, look) == {}
     call = Call(THREAD, "c", "send", {}, "tools:1")
-    passage = await store.write(DEFAULT_TENANT, partial(gate.consume, call=call, attempt=None))
+    consume = partial(gate.consume, call=call, attempt=None, has_answer=lambda interrupt_id: True)
+    passage = await store.write(DEFAULT_TENANT, consume)
     assert passage.passing is Passing.ASK

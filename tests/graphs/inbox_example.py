@@ -8,7 +8,7 @@ from langchain_core.messages import ToolMessage
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
-from assent.dialects.human_interrupt import HumanInterrupt
+from assent.review.dialects.human_interrupt import HumanInterrupt
 
 
 def my_graph_function(state: MessagesState) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def _clarify(state: State) -> list[Any]:
         {"call_id": second, "question": "Where?", "context": "a room"},
     ]
     answer = interrupt({"kind": "clarification", "clarifications": asked})
-    return [one["response"] for one in answer["responses"]]
+    return [response["response"] for response in answer["responses"]]
 
 
 def _confirm(state: State) -> list[Any]:
@@ -67,8 +67,10 @@ def _confirm(state: State) -> list[Any]:
     answer = interrupt({"kind": "confirmation", "tool_calls": calls})
     arguments = {call["call_id"]: call["arguments"] for call in calls}
     return [
-        one.get("arguments", arguments[one["call_id"]]) if one["approved"] else f"not done: {one['feedback']}"
-        for one in answer["approvals"]
+        approval.get("arguments", arguments[approval["call_id"]])
+        if approval["approved"]
+        else f"not done: {approval['feedback']}"
+        for approval in answer["approvals"]
     ]
 
 

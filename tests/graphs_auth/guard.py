@@ -31,6 +31,7 @@ ODD_USERS: dict[str, Any] = {
     "pair": (["read", "assent:decide"], {"identity": "pia"}),
     "reviewer": {"identity": "rita", "display_name": "Rita", "permissions": ["assent:decide"], "rule": "open"},
     "own reviewer": {"identity": "otto", "permissions": ["assent:decide"], "rule": "owner"},
+    "team reviewer": {"identity": "tara", "permissions": ["assent:decide"], "rule": "team"},
     "acme": {"identity": "amy", "permissions": ["assent:tenant:acme"], "rule": "open"},
     "nobody": None,
     "anonymous": {"identity": "someone", "is_authenticated": False},
@@ -101,6 +102,13 @@ async def owner(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> Any:
     return filters
 
 
+async def team(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> Any:
+    """Threads are their owner's; a reviewer sees what the threads of the team ask."""
+    if value.get("assent:inbox") and "assent:decide" in ctx.permissions:
+        return {"team": "red"}
+    return await owner(ctx, value)
+
+
 async def reader(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> Any:
     return ctx.action in ("read", "search")
 
@@ -151,6 +159,7 @@ async def spoil(ctx: Auth.types.AuthContext, value: dict[str, Any]) -> Any:
 
 RULES = {
     "owner": owner,
+    "team": team,
     "reader": reader,
     "member": member,
     "either": either,

@@ -1,7 +1,8 @@
 """Agents whose one tool leaves a line in a file, so that what was done can be counted from outside.
 
-`gated` has our gate before the tool; `stock` has LangChain's own middleware and nothing else: what the gate is compared
-with. The model follows a script (`tests/graphs/agents.py`).
+`gated` has our gate before the tool. `forgiving` has it too, inside a middleware that turns errors into results.
+`stock` has LangChain's own middleware and nothing else: what the gate is compared with. The model follows a script
+(`tests/graphs/agents.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import time
 from typing import Any
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
+from langchain_core.messages import ToolMessage
+from langgraph.errors import GraphBubbleUp
 
 from assent import ApprovalMiddleware
 from tests.graphs.agents import ScriptedModel
@@ -37,10 +40,27 @@ def gated_agent(**options: Any) -> Any:
     return create_agent(ScriptedModel(), [act], middleware=[ApprovalMiddleware()], **options)
 
 
+class Forgiving(AgentMiddleware[Any, Any, Any]):
+    """Tells the model about an error instead of failing the run."""
+
+    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+        try:
+            return await handler(request)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:  # noqa: BLE001 - that is what such a middleware does
+            return ToolMessage(f"failed: {error!r}", tool_call_id=request.tool_call["id"], status="error")
+
+
+def forgiving_agent(**options: Any) -> Any:
+    return create_agent(ScriptedModel(), [act], middleware=[Forgiving(), ApprovalMiddleware()], **options)
+
+
 def stock_agent(**options: Any) -> Any:
     asks = HumanInTheLoopMiddleware({"act": True}, interrupt_mode="per_call")
     return create_agent(ScriptedModel(), [act], middleware=[asks], **options)
 
 
 gated = gated_agent()
+forgiving = forgiving_agent()
 stock = stock_agent()

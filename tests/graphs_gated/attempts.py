@@ -1,4 +1,5 @@
-"""Every route that changes something, and what someone sends there who wants a waiting call to be made unapproved.
+"""Every route that changes something, and what someone sends there who wants a waiting call to be made unapproved, or a
+thread to pass its breakpoint.
 
 A row per route; `tests/faults/test_bypass.py` fails for a route without one. What reads with POST, or cannot help an
 attacker by itself, still has a row: what counts is what happens, not what a route is meant to do.
@@ -42,7 +43,7 @@ class Target:
         nothing = "0197c5a0-0000-7000-8000-000000000000"
         return {
             **{name: getattr(self, name) for name in ("thread_id", "run_id", "assistant_id", "item_id")},
-            **dict.fromkeys(("key_id", "approval_id", "delivery_id", "cron_id", "inbox_id"), nothing),
+            **dict.fromkeys(("key_id", "approval_id", "delivery_id", "cron_id", "inbox_id", "passkey_id"), nothing),
             "name": "ana",
         }
 
@@ -59,12 +60,31 @@ class Target:
     def evil(self) -> Json:
         return {"log": self.log, "tag": f"{self.tag}-evil"}
 
+    @property
+    def stops(self) -> bool:
+        """Whether a breakpoint is all that guards the effect."""
+        return self.graph in ("stopping", "nested", "after")
+
+    @property
+    def acts(self) -> str:
+        """The node that has the effect."""
+        return "pay" if self.stops else "tools"
+
+    @property
+    def prepares(self) -> str:
+        """The node before it."""
+        return "prepare" if self.stops else "model"
+
     def script(self) -> Json:
-        return script(self.evil)
+        return self.evil if self.stops else script(self.evil)
 
     def forged(self, **change: Any) -> Json:
         """The model's message with other arguments, or another call."""
         return {**self.message, "tool_calls": [{**self.call, "args": self.evil, **change}]}
+
+    def changed(self, **change: Any) -> Json:
+        """The state before the effect, with other arguments."""
+        return self.evil if self.stops else {"messages": [self.forged(**change)]}
 
 
 def script(args: Json) -> Json:
@@ -72,6 +92,9 @@ def script(args: Json) -> Json:
     call = [{"name": "act", "args": args}]
     return {"messages": [{"role": "user", "content": json.dumps(call)}]}
 
+
+STRATEGIES = ("reject", "enqueue", "interrupt", "rollback")
+"""A strategy that is missing here fails `test_every_strategy_is_attempted_in_every_way`."""
 
 APPROVALS: tuple[Any, ...] = (
     {"type": "approve"},
@@ -92,16 +115,18 @@ def resumes(target: Target) -> Iterator[Any]:
 
 def commands(target: Target) -> Iterator[Json]:
     context = {"__type": "tool_call_with_context", "tool_call": target.call, "state": {"messages": [target.message]}}
-    send = {"node": "tools", "input": context}
+    send = {"node": target.acts, "input": target.evil if target.stops else context}
     for resume in resumes(target):
         yield {"resume": resume}
-    yield {"goto": "tools"}
+    yield {"goto": target.acts}
     yield {"goto": [send]}
-    yield {"goto": [{"node": "tools", "input": [{**target.call, "args": target.evil, "id": "another"}]}]}
-    yield {"update": {"messages": [target.forged()]}, "goto": "tools"}
-    yield {"update": {"messages": [target.forged(id="another")]}, "goto": "model"}
+    yield {"goto": [{"node": target.acts, "input": [{**target.call, "args": target.evil, "id": "another"}]}]}
+    yield {"update": target.changed(), "goto": target.acts}
+    yield {"update": target.changed(id="another"), "goto": target.prepares}
+    yield {"update": {f"branch:to:{target.acts}": None}}
+    yield {"update": target.changed()}
     yield {"resume": {target.interrupt_id: APPROVALS[0]}, "goto": [send]}
-    yield {"resume": {target.interrupt_id: APPROVALS[0]}, "update": {"messages": [target.forged()]}}
+    yield {"resume": {target.interrupt_id: APPROVALS[0]}, "update": target.changed()}
 
 
 def configs(target: Target) -> Iterator[Json]:
@@ -119,23 +144,37 @@ def runs(target: Target) -> Iterator[Json]:
     for config in configs(target):
         yield {"config": config, "input": None}
         yield {"config": config, "command": {"resume": {target.interrupt_id: APPROVALS[0]}}}
-    for strategy in ("reject", "enqueue", "interrupt", "rollback"):
+    for strategy in STRATEGIES:
         yield {"input": target.script(), "multitask_strategy": strategy}
         yield {"input": None, "multitask_strategy": strategy}
     for checkpoint in target.checkpoints:
         yield {"checkpoint_id": checkpoint, "input": None}
-        yield {"checkpoint": {"checkpoint_id": checkpoint}, "command": {"goto": "tools"}}
+        yield {"checkpoint": {"checkpoint_id": checkpoint}, "command": {"goto": target.acts}}
     yield {"checkpoint_id": target.checkpoints[-1], "input": target.script()}
-    yield {"input": None, "interrupt_before": ["tools"]}
+    yield {"input": None, "interrupt_before": [target.acts]}
     yield {"input": None, "interrupt_after": "*"}
-    yield {"command": {"goto": "tools"}, "after_seconds": 0.01}
     yield {"command": {"resume": APPROVALS[0]}, "durability": "exit"}
+    for strategy, moved in product(STRATEGIES, moves(target)):
+        yield {**moved, "multitask_strategy": strategy, "after_seconds": 0.01}
+        yield {**moved, "multitask_strategy": strategy}
     yield {"input": target.script(), "durability": "exit", "multitask_strategy": "rollback"}
+
+
+def moves(target: Target) -> Iterator[Json]:
+    """Ways to go on that are no answer: from where the thread stands, from before, steered."""
+    yield {"input": None}
+    yield {"input": target.script()}
+    yield {"command": {"goto": target.acts}}
+    yield {"command": {"update": target.changed(), "goto": target.acts}}
+    yield {"checkpoint_id": target.checkpoints[0], "input": None}
+    yield {"checkpoint_id": target.checkpoints[-1], "command": {"goto": target.acts}}
 
 
 def run_bodies(target: Target) -> Iterator[Sent]:
     for body in runs(target):
         yield {"json": {"assistant_id": target.graph, **body}}
+    if target.stops:
+        return
     elsewhere: list[Json] = [{"input": None}, *({"command": command} for command in commands(target))]
     for body in elsewhere:
         yield {"json": {"assistant_id": "stock", **body}}  # a graph that has the same nodes, and no gate
@@ -153,6 +192,10 @@ def stateless(target: Target) -> Iterator[Sent]:
 
 
 def state_updates(target: Target) -> Iterator[Sent]:
+    for changed, node in product((target.changed(), {}, None), (target.prepares, target.acts, "__start__", None)):
+        yield {"json": {"values": changed, "as_node": node}}
+    if target.stops:
+        return
     result = {"type": "tool", "name": "act", "content": "done", "tool_call_id": target.call["id"]}
     messages: tuple[list[Json], ...] = (
         [target.message],
@@ -173,6 +216,10 @@ def state_updates(target: Target) -> Iterator[Sent]:
 
 def new_threads(target: Target) -> Iterator[Sent]:
     """Threads with a past that never was: one that stands before the call."""
+    if target.stops:
+        past = [{"updates": [{"values": target.evil, "as_node": target.prepares}]}]
+        yield {"json": {"metadata": {"graph_id": target.graph}, "supersteps": past}}
+        return
     for node in ("model", "HumanInTheLoopMiddleware.after_model"):
         past = [
             {"updates": [{"values": {"messages": target.script()["messages"]}, "as_node": "__input__"}]},
@@ -270,7 +317,7 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "POST /runs/stream": stateless,
     "POST /runs/wait": stateless,
     "POST /runs": stateless,
-    "POST /runs/batch": lambda target: iter([{"json": [one["json"] for one in stateless(target)]}]),
+    "POST /runs/batch": lambda target: iter([{"json": [attempt["json"] for attempt in stateless(target)]}]),
     "POST /runs/cancel": lambda target: iter(
         {"json": body, "params": {"action": action}}
         for body in ({"status": "all"}, {"thread_id": target.thread_id, "run_ids": [target.run_id]})
@@ -297,6 +344,8 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     f"POST {_ITEM}/decision": decisions,
     f"DELETE {_ITEM}/decision": nothing,
     f"POST {_ITEM}/revision-request": lambda target: iter([{"json": {**target.seen, "notes": "again"}}]),
+    f"POST {_ITEM}/confirmation": decisions,
+    f"POST {_ITEM}/in-doubt/confirmation": bodies({"outcome": "run_again"}),
     f"POST {_ITEM}/in-doubt": bodies({"outcome": "run_again"}, {"outcome": "done"}, {"outcome": "abandon"}),
     "POST /api/inbox/bulk": bulk,
     "POST /api/inbox/items": lambda target: iter(
@@ -323,10 +372,16 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "DELETE /api/session": nothing,
     "POST /api/keys": keys,
     "DELETE /api/keys/{key_id}": nothing,
+    "POST /api/keys/{key_id}/rotation": bodies({}),
     "POST /api/users": bodies({"name": "eve", "role": "admin"}),
     "PATCH /api/users/{name}": bodies({"role": "admin"}, {"disabled": True}, {"groups": ["approvers"]}),
     "POST /api/users/{name}/login-link": nothing,
     "DELETE /api/users/{name}": nothing,
+    "POST /api/passkeys/registration": nothing,
+    "POST /api/passkeys": bodies({"name": "mine", "credential": {}}),
+    "PATCH /api/passkeys/{passkey_id}": bodies({"name": "mine"}),
+    "DELETE /api/passkeys/{passkey_id}": nothing,
+    "DELETE /api/users/{name}/passkeys/{passkey_id}": nothing,
     "POST /api/audit/erasures": lambda target: iter([{"json": {"subject": f"item:{target.item_id}"}}]),
     "POST /api/deliveries/{delivery_id}/retry": nothing,
     "POST /assistants": lambda target: iter(
@@ -350,7 +405,7 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "PUT /store/items": bodies({"namespace": ["a"], "key": "k", "value": {}}),
     "POST /store/items/search": bodies({"namespace_prefix": []}),
     "POST /store/namespaces": bodies({}),
-    "POST /threads/{thread_id}/commands": lambda target: iter({"json": one} for one in commands(target)),
+    "POST /threads/{thread_id}/commands": lambda target: iter({"json": command} for command in commands(target)),
     "POST /threads/{thread_id}/stream/events": bodies({}),
     "POST /mcp": mcp,
     "POST /mcp/": mcp,
@@ -364,6 +419,8 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     f"POST {_PAGE}/undo": pages,
     f"POST {_PAGE}/cancellation": pages,
     f"POST {_PAGE}/in-doubt": pages,
+    f"POST {_PAGE}/decision/confirmation": pages,
+    f"POST {_PAGE}/in-doubt/confirmation": pages,
     f"POST {_PAGE}/comments": pages,
     f"POST {_PAGE}/delivery": pages,
     f"POST {_PAGE}/snooze": pages,
@@ -382,10 +439,14 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "POST /inbox/inboxes/{inbox_id}/removal": pages,
     "POST /inbox/settings/keys": key_pages,
     "POST /inbox/settings/keys/{key_id}/revocation": pages,
+    "POST /inbox/settings/keys/{key_id}/rotation": pages,
     "POST /inbox/settings/people": people_pages,
     "POST /inbox/settings/people/change": people_pages,
     "POST /inbox/settings/people/disabling": people_pages,
     "POST /inbox/settings/people/login-link": people_pages,
+    "POST /inbox/settings/people/passkey-removal": people_pages,
+    "POST /inbox/settings/account/passkeys/{passkey_id}/name": pages,
+    "POST /inbox/settings/account/passkeys/{passkey_id}/removal": pages,
     "POST /inbox/settings/notifications/{delivery_id}/retry": pages,
     "POST /inbox/settings/notifications/secret": pages,
     "POST /api/inboxes": bodies({"name": "all", "filter": "is:pending"}),

@@ -19,7 +19,7 @@ from pathlib import Path
 import httpx
 
 from assent.app import open_services
-from assent.domain.access import DEFAULT_TENANT, Kind, Role, operator
+from assent.identity.model.access import DEFAULT_TENANT, Kind, Role, operator
 from assent.settings import Settings
 from tests.servers import wait_until
 
@@ -29,21 +29,21 @@ FORKS = multiprocessing.get_context("forkserver")
 _PRELOADED = [
     "tests.gate.crashing",
     "tests.graphs_gated.agents",
-    "assent.cli.main",
-    "assent.cli.server",
-    "assent.cli.worker",
-    "assent.api.langgraph.assistants",
-    "assent.api.langgraph.runs",
-    "assent.bus.postgres",
-    "assent.engine.queues.procrastinate",
-    "assent.engine.checkpoints",
-    "assent.engine.gatekeeping",
+    "assent.surfaces.cli.main",
+    "assent.surfaces.cli.server.server",
+    "assent.surfaces.cli.server.worker",
+    "assent.surfaces.api.langgraph.assistants",
+    "assent.surfaces.api.langgraph.runs",
+    "assent.runs.bus.postgres",
+    "assent.runs.queues.procrastinate",
+    "assent.runs.checkpoints.saver",
+    "assent.runs.project.gate_keeper",
     "assent.gate.middleware",
-    "assent.notify.outbound",
-    "assent.notify.webhooks",
-    "assent.store.postgres",
-    "assent.store.sqlite",
-    "assent.web.inbox",
+    "assent.outbox.client",
+    "assent.outbox.webhooks",
+    "assent.kernel.store.postgres",
+    "assent.kernel.store.sqlite",
+    "assent.surfaces.web.pages.inbox",
 ]
 
 
@@ -91,7 +91,7 @@ def run_command(arguments: list[str], environment: dict[str, str], log: str) -> 
         os.dup2(descriptor, stream)
     os.environ.update(environment)
     sys.argv = ["assent", *arguments]
-    from assent.cli.main import main
+    from assent.surfaces.cli.main import main
 
     main()
 
@@ -117,7 +117,7 @@ class Site:
 
     def start(self) -> None:
         """Starts whatever does not run."""
-        launched = [one for one in self.processes if one.process is None]
+        launched = [process for process in self.processes if process.process is None]
         for one in launched:
             one.launch()
         for one in launched:
@@ -125,8 +125,8 @@ class Site:
         wait_until(self._answers, f"the server does not answer:\n{self.server.output}")
 
     def stop(self) -> None:
-        for one in self.processes:
-            one.kill()
+        for process in self.processes:
+            process.kill()
 
     def _answers(self) -> bool:
         try:

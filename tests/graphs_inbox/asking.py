@@ -22,8 +22,19 @@ def _more(state: State) -> str:
     return "ask" if len(state["answers"]) < len(state["questions"]) else END
 
 
+def ask_form(state: State) -> State:
+    question = state["questions"][len(state.get("answers", []))]
+    return {"answers": [interrupt(question["value"], response_schema=question["schema"])]}
+
+
 builder = StateGraph(State)
 builder.add_node("ask", ask)
 builder.add_edge(START, "ask")
 builder.add_conditional_edges("ask", _more, ["ask", END])
 graph = builder.compile()
+
+forms_builder = StateGraph(State)
+forms_builder.add_node("ask", ask_form)
+forms_builder.add_edge(START, "ask")
+forms_builder.add_conditional_edges("ask", _more, ["ask", END])
+forms = forms_builder.compile()

@@ -4,8 +4,8 @@ from ipaddress import ip_address
 
 import pytest
 
-from assent.domain.addresses import EVERYWHERE, LOOPBACK, Allowed, is_host, is_loopback_name, is_public, literal
 from assent.errors import Invalid
+from assent.outbox.addresses import EVERYWHERE, LOOPBACK, Allowed, is_host, is_loopback_name, is_public, literal
 
 PRIVATE = {
     "loopback": ["127.0.0.1", "127.255.255.254", "::1"],
@@ -32,20 +32,20 @@ PRIVATE = {
 PUBLIC = ["8.8.8.8", "1.1.1.1", "100.63.255.255", "172.32.0.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
 
 
-@pytest.mark.parametrize(("kind", "address"), [(kind, one) for kind, found in PRIVATE.items() for one in found])
-def test_what_is_not_public(kind: str, address: str) -> None:
+@pytest.mark.parametrize(("kind", "address"), [(kind, one) for kind, addresses in PRIVATE.items() for one in addresses])
+def test_private_address_is_not_public(kind: str, address: str) -> None:
     assert not is_public(ip_address(address)), kind
     assert not Allowed().admits("any.example", ip_address(address))
 
 
 @pytest.mark.parametrize("address", PUBLIC)
-def test_what_is_public(address: str) -> None:
+def test_public_address_is_public(address: str) -> None:
     assert is_public(ip_address(address))
     assert Allowed().admits("any.example", ip_address(address))
 
 
-@pytest.mark.parametrize("address", [one for found in PRIVATE.values() for one in found])
-def test_control_with_everything_named_everything_is_admitted(address: str) -> None:
+@pytest.mark.parametrize("address", [one for private_parts in PRIVATE.values() for one in private_parts])
+def test_control_with_every_network_allowed_every_address_is_admitted(address: str) -> None:
     assert Allowed.named(EVERYWHERE).admits("any.example", ip_address(address))
 
 
@@ -67,13 +67,13 @@ def test_control_with_everything_named_everything_is_admitted(address: str) -> N
         ("hooks.internal", "hooks.internal.evil.example", "10.9.9.9", False),
     ],
 )
-def test_what_the_operator_names_is_admitted_and_nothing_beside_it(
+def test_only_networks_and_hosts_allowed_by_the_operator_are_admitted(
     named: str, host: str, address: str, admitted: bool
 ) -> None:
     assert Allowed.named([named]).admits(host, ip_address(address)) is admitted
 
 
-def test_loopback_is_this_machine_and_not_the_address_of_nobody() -> None:
+def test_allowing_loopback_does_not_admit_the_unspecified_address() -> None:
     allowed = Allowed.named(LOOPBACK)
     assert allowed.admits("x", ip_address("127.0.0.1"))
     assert allowed.admits("x", ip_address("::1"))
@@ -82,7 +82,7 @@ def test_loopback_is_this_machine_and_not_the_address_of_nobody() -> None:
 
 
 @pytest.mark.parametrize("entry", ["", "10.0.0.0/33", "a b", "http://x", "x:80", "*.x", "0x7f.1", "2130706433", "10.0"])
-def test_what_names_neither_a_network_nor_a_host_is_refused(entry: str) -> None:
+def test_entry_that_is_neither_a_network_nor_a_host_is_refused(entry: str) -> None:
     with pytest.raises(Invalid):
         Allowed.named([entry])
 
@@ -90,13 +90,13 @@ def test_what_names_neither_a_network_nor_a_host_is_refused(entry: str) -> None:
 @pytest.mark.parametrize(
     "host", ["example.com", "EXAMPLE.com.", "a_b.c-d.e", "xn--bcher-kva.example", "localhost", "1x"]
 )
-def test_a_name(host: str) -> None:
+def test_host_name_is_a_host_and_not_an_address(host: str) -> None:
     assert is_host(host)
     assert literal(host) is None
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "::1", "fe80::1%eth0"])
-def test_an_address(host: str) -> None:
+def test_address_literal_is_a_host(host: str) -> None:
     assert is_host(host)
     assert literal(host) is not None
 
@@ -119,12 +119,12 @@ def test_an_address(host: str) -> None:
         ),
     ],
 )
-def test_what_is_neither_or_could_be_both(host: str) -> None:
+def test_ambiguous_or_malformed_host_is_refused(host: str) -> None:
     assert not is_host(host)
 
 
 @pytest.mark.parametrize(
     ("host", "loopback"), [("localhost", True), ("a.LOCALHOST.", True), ("localhost.example", False)]
 )
-def test_names_of_this_machine(host: str, loopback: bool) -> None:
+def test_loopback_names_are_recognised(host: str, loopback: bool) -> None:
     assert is_loopback_name(host) is loopback

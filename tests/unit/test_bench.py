@@ -8,14 +8,14 @@ from bench.__main__ import main, print_json, print_table
 from bench.rows import at_least, at_most, ratio_at_least, ratio_at_most
 
 
-def test_verdicts() -> None:
+def test_measure_is_ok_when_it_meets_its_target() -> None:
     assert at_least("rate", 10, "runs/s", target=10).ok
     assert not at_most("start", 1.6, "s", target=1.5).ok
     assert ratio_at_least("writes", 400, "tx/s", peer=200, target=2).ok
     assert not ratio_at_most("latency", 3.1, "ms", peer=1, target=3).ok
 
 
-def test_the_ratio_needs_a_peer() -> None:
+def test_measure_without_a_peer_has_no_ratio() -> None:
     assert ratio_at_least("writes", 400, "tx/s", peer=200, target=2).ratio == 2
     assert at_least("rate", 10, "runs/s", target=10).ratio is None
 

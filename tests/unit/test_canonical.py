@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.domain import canonical
-from assent.domain.canonical import JsonTooLarge, MalformedJson, NotJson
+from assent.kernel import canonical
+from assent.kernel.canonical import JsonTooLarge, MalformedJson, NotJson
 
 numbers = st.integers(min_value=-(10**40), max_value=10**40) | st.floats(allow_nan=False, allow_infinity=False)
 scalars = st.none() | st.booleans() | numbers | st.text(st.characters(exclude_categories=["Cs"]))
@@ -31,8 +31,8 @@ class Number(IntEnum):
 @pytest.mark.parametrize(
     ("source", "path", "says"),
     [
-        ('{"a": 1, "a": 2}', "a", "twice"),
-        ('[{"b": {"x y": 1, "x y": 1}}]', '[0].b["x y"]', "twice"),
+        ('{"a": 1, "a": 2}', "a", "duplicate"),
+        ('[{"b": {"x y": 1, "x y": 1}}]', '[0].b["x y"]', "duplicate"),
         ('{"a": [1, NaN]}', "a[1]", "nan"),
         ("[-Infinity]", "[0]", "inf"),
         ('{"big": 1e999}', "big", "inf"),
@@ -43,13 +43,14 @@ class Number(IntEnum):
         ('{"a": ', "", "line 1, column 7"),
         ("[1,]", "", "line 1"),
         ("", "", "line 1"),
-        ("9" * 5000, "", "4300"),
+        ("9" * 5000, "", "300 digits"),
+        ("[1, -" + "9" * 1001 + "]", "", "300 digits"),
         (b'"\xff"', "", "UTF-8"),
         ('"\ud800"', "", "UTF-8"),
         ("\ufeff1", "", "BOM"),
     ],
 )
-def test_what_readers_disagree_on_is_refused_with_its_place(source: str | bytes, path: str, says: str) -> None:
+def test_ambiguous_json_is_refused_with_its_position(source: str | bytes, path: str, says: str) -> None:
     with pytest.raises(MalformedJson, match=says) as refused:
         canonical.parse(source)
     assert refused.value.path == path
@@ -66,14 +67,14 @@ def test_what_readers_disagree_on_is_refused_with_its_place(source: str | bytes,
         ("-0.0", -0.0),
     ],
 )
-def test_everything_else_is_read_exactly(source: str | bytes, value: Any) -> None:
-    found = canonical.parse(source)
-    assert value is None or (found == value and repr(found) == repr(value))
+def test_unambiguous_json_is_read_exactly(source: str | bytes, value: Any) -> None:
+    parsed = canonical.parse(source)
+    assert value is None or (parsed == value and repr(parsed) == repr(value))
 
 
 def test_the_size_is_counted_in_bytes_and_can_be_set() -> None:
     assert canonical.parse('"éé"', max_bytes=6) == "éé"
-    with pytest.raises(JsonTooLarge, match="6 bytes, and at most 5"):
+    with pytest.raises(JsonTooLarge, match="6 bytes; the limit is 5"):
         canonical.parse('"éé"', max_bytes=5)
 
 
@@ -97,7 +98,7 @@ def test_the_depth_can_be_set() -> None:
         ({"": {}}, '{"":{}}'),
     ],
 )
-def test_there_is_one_text_for_a_value(value: Any, text: str) -> None:
+def test_equal_values_have_the_same_canonical_text(value: Any, text: str) -> None:
     assert canonical.text(value) == text
     assert canonical.digest(value) == canonical.digest_text(text) == hashlib.sha256(text.encode()).hexdigest()
 
@@ -123,7 +124,7 @@ def endless() -> list[Any]:
         (endless(), "[0]" * 128),
     ],
 )
-def test_what_is_not_json_has_no_text(value: Any, path: str) -> None:
+def test_value_outside_json_has_no_canonical_text(value: Any, path: str) -> None:
     with pytest.raises(NotJson) as refused:
         canonical.text(value)
     assert refused.value.path == path
@@ -148,7 +149,7 @@ def test_any_text_is_either_read_or_refused(source: str | bytes) -> None:
         canonical.text(canonical.parse(source))
 
 
-def test_whatever_was_parsed_can_be_wrapped_and_written() -> None:
+def test_parsed_value_can_be_nested_and_written() -> None:
     deepest = canonical.parse("[" * 64 + "]" * 64)
     assert canonical.text({"tenant": {"item": {"args": deepest}}}).startswith('{"tenant":{"item":{"args":[[')
 
@@ -166,13 +167,33 @@ def test_whatever_was_parsed_can_be_wrapped_and_written() -> None:
         (2**53, 2**53 + 1, False),
     ],
 )
-def test_same_tells_values_apart_as_clients_can(one: Any, other: Any, expected: bool) -> None:
+def test_same_distinguishes_values_that_clients_distinguish(one: Any, other: Any, expected: bool) -> None:
     assert canonical.same(one, other) is expected
 
 
-def test_paths_read_as_one_would_write_them() -> None:
+def test_paths_are_written_in_dot_and_bracket_notation() -> None:
     assert canonical.where(["actions", 0, "args", "to-do", "odd key", "0"]) == 'actions[0].args.to-do["odd key"]["0"]'
     assert canonical.below("id", "[0].args") == "id[0].args"
     assert canonical.below("id", "args") == "id.args"
     assert canonical.below("", "args") == "args"
     assert canonical.below("id", "") == "id"
+
+
+def _count(value: Any) -> int:
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_count, children))
+
+
+@given(values)
+def test_commas_and_braces_in_strings_are_not_counted_as_values(value: Any) -> None:
+    text = json.dumps([value, ',[{"\\'])
+    count = _count(value) + 2
+    assert canonical.has_more_values(text, count - 1)
+    assert not canonical.has_more_values(text, 2 * count)
+
+
+@pytest.mark.parametrize("text", ["[" + "[]," * 1000 + "[]]", "[" + '"",' * 1000 + '""]', "[" + "1," * 1000 + "1]"])
+def test_too_many_values_are_refused_before_parsing(text: str) -> None:
+    with pytest.raises(JsonTooLarge, match="more than 500 values"):
+        canonical.parse(text, max_values=500)
+    assert canonical.parse(text, max_values=5000)

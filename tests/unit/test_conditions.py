@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.domain import conditions
-from assent.domain.conditions import ConditionFailed, InvalidCondition, Variables
+from assent.review.model import conditions
+from assent.review.model.conditions import ConditionFailed, InvalidCondition, Variables
 from tests.unit.test_canonical import values
 
 PATIENCE = 5
@@ -76,18 +76,18 @@ def test_integers_of_64_bits_are_compared_digit_for_digit(number: int) -> None:
         ("true" + " " * 2000, None, None, "2000 characters"),
         ("(" * 40 + "true" + ")" * 40, None, None, "recursion"),
         ("args.s.matches('(')", None, None, "regular expression"),
-        ("args.s.matches('((a{9}){9}){9}')", None, None, "count groups"),
-        ("args.s.matches('\\\\pL{100}')", None, None, "count groups"),
+        ("args.s.matches('((a{9}){9}){9}')", None, None, "repeat groups"),
+        ("args.s.matches('\\\\pL{100}')", None, None, "repeat groups"),
         ("args.s.matches(args.pattern)", None, None, "as a literal"),
         ("args.s.matches('a' + args.pattern)", None, None, "as a literal"),
         ("args.s.matches(args.pattern) && \"x.matches('a')\" != ''", None, None, "as a literal"),
-        ("args.s.matches( // 'a')\n  '((a{9}){9}){9}')", None, None, "count groups"),
-        ("'.matches(' != '' && args.s.matches('((a{9}){9}){9}')", None, None, "count groups"),
+        ("args.s.matches( // 'a')\n  '((a{9}){9}){9}')", None, None, "repeat groups"),
+        ("'.matches(' != '' && args.s.matches('((a{9}){9}){9}')", None, None, "repeat groups"),
         ("matches(args.s, args.pattern)", None, None, "as a literal"),
         ("// '''\nargs.s.matches(args.pattern) // '''", None, None, "as a literal"),
     ],
 )
-def test_what_is_no_condition_is_refused_with_its_place(
+def test_invalid_condition_is_refused_with_its_position(
     text: str, line: int | None, column: int | None, says: str
 ) -> None:
     with pytest.raises(InvalidCondition, match=says) as refused:
@@ -119,27 +119,27 @@ def test_a_condition_without_an_answer_fails(text: str, args: Any, says: str) ->
         holds(text, args)
 
 
-def test_without_our_check_a_nul_would_cut_a_text_short() -> None:
+def test_control_without_the_check_a_nul_truncates_a_text() -> None:
     """The control: this is how the library reads it."""
     bare = Variables({**seen({}).values, "args": {"path": "/tmp\0/../etc"}}, 1, 1)
     assert conditions.compile("args.path == '/tmp'").holds(bare)
 
 
-def test_a_failure_does_not_tell_values() -> None:
+def test_failure_message_does_not_contain_values() -> None:
     with pytest.raises(ConditionFailed) as failed:
         holds("args.pin > 1", {"pin": 98765432109876543210})
     assert "9876" not in str(failed.value)
 
 
 @given(values)
-def test_whatever_the_arguments_are_there_is_an_answer_or_a_failure(args: Any) -> None:
+def test_any_arguments_give_an_answer_or_a_failure(args: Any) -> None:
     for text in ("args.a == 1", "args == args", "args[0] > 1", "args.exists(x, x == args)", "size(args) > 1"):
         with suppress(ConditionFailed):
             assert isinstance(holds(text, args), bool)
 
 
 @given(st.text(st.sampled_from("args.l()[]'\"\\!&|+x,allexists matches?:{}/\n1")))
-def test_whatever_the_text_is_it_is_a_condition_or_not(text: str) -> None:
+def test_any_text_is_compiled_or_refused(text: str) -> None:
     with suppress(InvalidCondition):
         assert conditions.compile(text).text == text
 
@@ -184,14 +184,14 @@ MANY = {"l": list(range(9_000))}
         ("// '''\nargs.l.all(a, args.l.all(b, !args.s.contains(args.n))) // '''", LONG),
     ],
 )
-def test_nothing_keeps_it_busy(text: str, args: Any) -> None:
+def test_expensive_condition_fails_within_its_limit(text: str, args: Any) -> None:
     began = time.process_time()
     with suppress(ConditionFailed):
         holds(text, args)
     assert time.process_time() - began < PATIENCE
 
 
-def test_without_the_limit_it_would_be_kept_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_without_the_limit_the_condition_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: a tenth of the list that is refused above takes a hundredth of its time, and that is seen."""
     text, args = "args.l.exists(x, (args.l + args.l + args.l).size() < 0)", {"l": MANY["l"][:900]}
     with pytest.raises(ConditionFailed, match="too large"):
@@ -210,7 +210,7 @@ def test_without_the_limit_it_would_be_kept_busy(monkeypatch: pytest.MonkeyPatch
         ("args.a.all(x, x.b.filter(y, y.c.exists(z, z)).size() > 0)", 3, 3),
     ],
 )
-def test_loops_are_counted(text: str, loops: int, nesting: int) -> None:
+def test_loops_count_against_the_limit(text: str, loops: int, nesting: int) -> None:
     condition = conditions.compile(text)
     assert (condition.loops, condition.nesting) == (loops, nesting)
 
@@ -238,5 +238,5 @@ def test_one_condition_serves_many_threads() -> None:
 
 
 def test_the_library_is_loaded_only_for_conditions() -> None:
-    code = "import sys, assent.domain.policies; sys.exit('cel_expr_python' in sys.modules)"
+    code = "import sys, assent.review.model.policies; sys.exit('cel_expr_python' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

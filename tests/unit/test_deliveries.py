@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from assent.domain.deliveries import DELAYS, JITTER, LONGEST_WISH, Failure, delay_after
+from assent.outbox.model import DELAYS, JITTER, LONGEST_WISH, Failure, delay_after
 
 OOPS = Failure("the receiver answered 500")
 
 
-def test_the_pauses_grow_from_a_second_to_half_a_day() -> None:
+def test_retry_delays_grow_from_a_second_to_half_a_day() -> None:
     pauses = [delay_after(attempt, OOPS, dice=0) for attempt in range(1, len(DELAYS) + 2)]
     assert pauses[0] == timedelta(seconds=1)
     assert pauses[-2:] == [timedelta(hours=12), None]
@@ -19,16 +19,16 @@ def test_the_pauses_grow_from_a_second_to_half_a_day() -> None:
 
 
 @pytest.mark.parametrize("dice", [0.0, 0.3, 0.999])
-def test_those_that_failed_together_do_not_come_back_together(dice: float) -> None:
+def test_deliveries_that_failed_together_are_retried_at_different_times(dice: float) -> None:
     pause = delay_after(5, OOPS, dice=dice)
     assert pause == DELAYS[4] * (1 + JITTER * dice)
 
 
-def test_what_cannot_help_is_not_tried_again() -> None:
+def test_permanent_failure_is_not_retried() -> None:
     assert delay_after(1, Failure("gone", final=True), dice=0) is None
 
 
-def test_a_receiver_may_ask_for_more_time_but_not_for_ever() -> None:
+def test_retry_after_of_a_receiver_is_honoured_up_to_a_limit() -> None:
     assert delay_after(1, Failure("busy", wait=timedelta(seconds=40)), dice=0) == timedelta(seconds=40)
     assert delay_after(1, Failure("busy", wait=timedelta(days=400)), dice=0) == LONGEST_WISH
     assert delay_after(4, Failure("busy", wait=timedelta(seconds=1)), dice=0) == DELAYS[3], "and never for less"

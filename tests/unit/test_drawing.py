@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.web.drawing import END, MOST_NODES, START, Drawing, draw
+from assent.surfaces.web.views.graph_drawing import END, MOST_NODES, START, Drawing, draw
 
 AGENT = (START, "agent"), ("agent", "tools"), ("tools", "agent"), ("agent", END)
 
@@ -39,22 +39,22 @@ def large(seed: int = 4, count: int = 40) -> dict[str, Any]:
 
 def overlap(drawing: Drawing) -> list[tuple[str, str]]:
     return [
-        (one.id, other.id)
-        for one, other in combinations(drawing.boxes, 2)
-        if one.y == other.y and one.x < other.x + other.width and other.x < one.x + one.width
+        (first.id, other.id)
+        for first, other in combinations(drawing.boxes, 2)
+        if first.y == other.y and first.x < other.x + other.width and other.x < first.x + first.width
     ]
 
 
-def test_it_runs_from_the_start_to_the_end() -> None:
-    found = rows(drawn(graph(*AGENT)))
-    assert found[START] < found["agent"] < found["tools"] < found[END]
+def test_nodes_are_drawn_in_order_from_start_to_end() -> None:
+    row_of_node = rows(drawn(graph(*AGENT)))
+    assert row_of_node[START] < row_of_node["agent"] < row_of_node["tools"] < row_of_node[END]
 
 
-def test_the_same_graph_is_the_same_picture() -> None:
+def test_same_graph_gives_the_same_drawing() -> None:
     assert draw(large()) == draw(large())
 
 
-def test_a_circle_is_drawn_both_ways_and_the_lines_keep_apart() -> None:
+def test_cycle_is_drawn_with_two_separate_lines() -> None:
     paths = {line.title: line.path for line in drawn(graph(*AGENT)).lines}
     there, back = paths["agent → tools"], paths["tools → agent"]
     assert there.split("V")[0] != back.split("V")[0]
@@ -66,15 +66,15 @@ def test_a_node_that_leads_to_itself_has_a_loop() -> None:
     assert loop.path.startswith("M")
 
 
-def test_conditional_edges_say_so_and_several_ways_are_one_line() -> None:
-    found = graph((START, "a"), ("a", "b"), conditional=True, data="yes")
-    found["edges"].append({"source": "a", "target": "b", "conditional": True, "data": "maybe"})
-    start, line = drawn(found).lines
+def test_conditional_edges_are_labelled_and_parallel_edges_are_merged() -> None:
+    edges_graph = graph((START, "a"), ("a", "b"), conditional=True, data="yes")
+    edges_graph["edges"].append({"source": "a", "target": "b", "conditional": True, "data": "maybe"})
+    start, line = drawn(edges_graph).lines
     assert start.conditional
     assert (line.conditional, line.label, line.title) == (True, "yes, maybe", "a → b (yes, maybe)")
 
 
-def test_where_it_waits_stands_out() -> None:
+def test_waiting_node_is_marked() -> None:
     assert [box.id for box in drawn(graph(*AGENT), "tools").boxes if box.waits] == ["tools"]
 
 

@@ -3,8 +3,8 @@
 import re
 
 from assent import errors
-from assent.cli.output import EXIT_CODES
 from assent.errors import AssentError, Unavailable
+from assent.surfaces.cli.output import EXIT_CODES
 from tests.docs.surface import errors as all_errors
 
 LINE = re.compile(r"^    (?P<indent>[│├└─ ]*)(?P<name>[A-Z]\w+) +(?P<code>[a-z_]+) +(?P<status>\d{3})", re.MULTILINE)
@@ -31,7 +31,7 @@ def declared() -> list[tuple[str, str, str, int]]:
     ]
 
 
-def test_the_drawing_shows_the_classes_as_they_are() -> None:
+def test_documented_tree_matches_the_error_classes() -> None:
     assert sorted(drawn()) == sorted(declared())
     assert len(drawn()) >= 18
 
@@ -49,13 +49,13 @@ def test_every_class_says_in_one_line_what_it_means() -> None:
         assert not message.startswith("Something went wrong") or kind is AssentError
 
 
-def test_the_message_is_the_docstring_unless_the_raiser_knows_better() -> None:
-    assert str(errors.NotFound()) == "There is nothing here by that id."
+def test_message_is_the_docstring_unless_another_is_given() -> None:
+    assert str(errors.NotFound()) == "Not found."
     assert str(errors.NotFound("no key")) == "no key"
     assert errors.NotFound("no key", hint="look again", id="7").extra == {"id": "7"}
 
 
-def test_statuses_are_errors_and_what_may_be_repeated_says_when() -> None:
+def test_statuses_are_errors_and_retryable_errors_say_when_to_retry() -> None:
     for kind in all_errors():
         assert 400 <= kind.status < 600
         assert (kind.status in (503, 507)) is issubclass(kind, Unavailable)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from assent.domain.insights import (
+from assent.review.model.insights import (
     Asked,
     Outcome,
     Rates,
@@ -20,7 +20,7 @@ from assent.domain.insights import (
     stamps_of,
     waits_of,
 )
-from assent.web import charts
+from assent.surfaces.web.views import charts
 
 NOW = datetime(2026, 3, 10, 15, 30, tzinfo=UTC)
 ANA, BEN = "reviewer:ana", "reviewer:ben"
@@ -50,25 +50,27 @@ def stream(count: int, *, every: float, outcome: str = "approved", actor: str = 
         (["decline"], "rejected"),
     ],
 )
-def test_what_a_decision_came_to(verbs: list[str], expected: str) -> None:
+def test_verbs_of_a_decision_give_its_outcome(verbs: list[str], expected: str) -> None:
     assert outcome_said(verbs, sent_back=False) == expected
     assert outcome_said(verbs, sent_back=True) == Outcome.SENT_BACK
 
 
-def test_what_nobody_decided_is_undecided() -> None:
-    assert {outcome_of(one) for one in ("expired", "withdrawn", "superseded", "thread_ended", None)} == {"undecided"}
+def test_item_without_a_decision_is_undecided() -> None:
+    assert {outcome_of(resolution) for resolution in ("expired", "withdrawn", "superseded", "thread_ended", None)} == {
+        "undecided"
+    }
     assert outcome_of("partial") == "changed"
 
 
-def test_percentiles_lie_between_two_values_in_proportion() -> None:
+def test_percentiles_are_interpolated_between_two_values() -> None:
     assert percentile([7.0], 0.9) == 7.0
     assert percentile([0.0, 10.0], 0.5) == 5.0
     assert percentile([float(number) for number in range(11)], 0.9) == 9.0
 
 
-def test_waits_are_of_what_was_decided() -> None:
-    found = waits_of([asked(wait=10), asked(wait=30), asked(wait=None), asked(wait=5, outcome="undecided")])
-    assert found == Waits(2, 20.0, 28.0)
+def test_waits_count_only_decided_items() -> None:
+    waits = waits_of([asked(wait=10), asked(wait=30), asked(wait=None), asked(wait=5, outcome="undecided")])
+    assert waits == Waits(2, 20.0, 28.0)
     assert waits_of([]) == Waits(0, None, None)
 
 
@@ -79,11 +81,11 @@ def test_periods_cover_the_range_and_today_is_in_the_last(days: int, count: int)
     assert len(periods) == count
     assert periods[0].start == since
     assert periods[-1].end > NOW >= periods[-1].start
-    assert sum(one.waits.count for one in periods) == 2
+    assert sum(period.waits.count for period in periods) == 2
     assert periods[-1].waits.count >= 1
 
 
-def test_rates_by_tool_leave_out_what_is_open() -> None:
+def test_rates_by_tool_leave_out_open_items() -> None:
     rows = by_tool(
         [
             asked(),
@@ -94,33 +96,33 @@ def test_rates_by_tool_leave_out_what_is_open() -> None:
             asked(tool="mail"),
         ]
     )
-    assert [(one.name, one.total) for one in rows] == [("mail", 3), ("pay", 2)]
+    assert [(row.name, row.total) for row in rows] == [("mail", 3), ("pay", 2)]
     assert rows[1].share(Outcome.REJECTED) == 0.5
     assert rows[0].waits.median == 60
 
 
-def test_rates_by_reviewer() -> None:
+def test_rates_by_reviewer_count_their_decisions() -> None:
     [ana, ben] = by_reviewer([*stream(3, every=60), *stream(1, every=1, outcome="sent_back", actor=BEN)])
     assert (ana.name, ana.total, ana.counts) == (ANA, 3, {Outcome.APPROVED: 3})
     assert ben.share(Outcome.SENT_BACK) == 1.0
 
 
 class TestStamps:
-    def test_who_approves_everything_in_seconds_is_named(self) -> None:
+    def test_reviewer_who_approves_everything_in_seconds_is_listed(self) -> None:
         [stamp] = stamps_of([*stream(40, every=3), *stream(40, every=60, actor=BEN)])
         assert (stamp.actor, stamp.decisions, stamp.approved, stamp.pace) == (ANA, 40, 40, 3.0)
 
-    def test_a_few_or_slow_or_discerning_decisions_are_none(self) -> None:
+    def test_few_or_slow_or_mixed_decisions_are_not_listed(self) -> None:
         assert stamps_of(stream(9, every=1)) == []
         assert stamps_of(stream(40, every=6)) == []
         assert stamps_of([*stream(36, every=1), *stream(4, every=1, outcome="rejected")]) == []
         assert stamps_of(stream(40, every=1, outcome="changed")) == []
 
-    def test_the_time_for_each_begins_when_it_is_asked(self) -> None:
+    def test_pace_is_measured_from_when_each_item_was_asked(self) -> None:
         """One every ten minutes, each answered two seconds after it was asked."""
         times = [NOW + timedelta(minutes=10 * index) for index in range(12)]
         said = [Said(ANA, Outcome.APPROVED, at, at - timedelta(seconds=2)) for at in times]
-        assert [one.pace for one in stamps_of(said)] == [2.0]
+        assert [stamp.pace for stamp in stamps_of(said)] == [2.0]
 
 
 class TestCharts:
@@ -128,13 +130,13 @@ class TestCharts:
         ("seconds", "words"),
         [(None, "–"), (0.4, "0.4 s"), (59, "59 s"), (90, "1.5 min"), (7200, "2 h"), (86_400 * 12.3, "12 d")],
     )
-    def test_durations(self, seconds: float | None, words: str) -> None:
+    def test_seconds_are_written_as_a_short_duration(self, seconds: float | None, words: str) -> None:
         assert charts.duration(seconds) == words
 
-    def test_a_share_that_is_there_is_never_nothing(self) -> None:
+    def test_small_share_is_shown_as_less_than_one_percent(self) -> None:
         assert [charts.percent(share) for share in (0, 0.001, 0.005, 0.5, 1)] == ["0 %", "<1 %", "0 %", "50 %", "100 %"]
 
-    def test_longer_waits_stand_higher_and_inside_the_picture(self) -> None:
+    def test_longer_waits_are_drawn_higher_and_inside_the_chart(self) -> None:
         since = beginning(NOW, 7)
         many = [asked(ago=86_400 * day + 90_000, wait=10.0**day) for day in range(5)]
         picture = charts.timeline(periods_of(many, since, 7), 720)
@@ -142,10 +144,10 @@ class TestCharts:
         assert all(picture.left <= mark.x <= picture.width for mark in picture.marks)
         assert len(picture.lines) >= 4
 
-    def test_nothing_decided_is_an_empty_picture(self) -> None:
+    def test_no_decisions_give_an_empty_chart(self) -> None:
         assert charts.timeline(periods_of([], beginning(NOW, 30), 30), 340).marks == []
 
-    def test_bars_fill_the_row_and_small_ones_can_be_seen(self) -> None:
+    def test_bars_fill_the_row_and_small_bars_stay_visible(self) -> None:
         rates = Rates("x", 4, {Outcome.APPROVED: 3, Outcome.REJECTED: 1}, Waits())
         assert [(bar.x, bar.width, bar.tone) for bar in charts.stack(rates)] == [
             (0.0, 75.0, "good"),

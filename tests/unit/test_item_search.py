@@ -8,19 +8,27 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, create_engine, text
 
-from assent.domain import filters
-from assent.store import item_search
-from assent.store.tables import items, metadata
-from assent.store.transaction import Tx
+from assent.kernel.store.tables import items, metadata
+from assent.kernel.store.transaction import Tx
+from assent.review.model import filters
+from assent.review.rows import item_search
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_is_in_doubt_is_found_without_passing_all_items(seed: int) -> None:
+def test_search_for_items_in_doubt_uses_an_index(seed: int) -> None:
     for statement, plan in plans("is:in-doubt", seed):
         assert all("execution" in step for step in plan if "items" in step), (statement, plan)
 
 
-def test_control_the_plan_of_all_that_wait_names_another_index() -> None:
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("filter", ["id:0199a0b1", "is:pending id:0199a0b1-7", "is:approved graph:g id:0199a0b1"])
+def test_search_by_id_prefix_uses_a_range_of_the_primary_key(filter: str, seed: int) -> None:
+    for statement, plan in plans(filter, seed):
+        assert all("item_id>? AND item_id<?" in step for step in plan if "SEARCH items" in step), (statement, plan)
+        assert not any("SCAN items" in step for step in plan)
+
+
+def test_control_search_for_pending_items_uses_another_index() -> None:
     assert any("execution" not in step for _, plan in plans("is:pending", 0) for step in plan if "items" in step)
 
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.dialects import recognise
-from assent.domain.items import (
+from assent.errors import InvalidTransition
+from assent.review.dialects import recognise
+from assent.review.model.items import (
     HERE,
     TRANSITIONS,
     Item,
@@ -20,8 +21,7 @@ from assent.domain.items import (
     as_revised,
     edits_in,
 )
-from assent.domain.questions import Interrupt, Question, Verb, Verdict
-from assent.errors import InvalidTransition
+from assent.review.model.questions import Interrupt, Question, Verb, Verdict
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CALLS = [{"name": "pay", "args": {"n": 1}, "id": "a"}, {"name": "pay", "args": {"n": 2}, "id": "b"}]
@@ -44,7 +44,7 @@ def question(*calls: dict[str, Any]) -> Question:
 @pytest.mark.promise("REVIEW-24")
 @pytest.mark.parametrize("before", ItemStatus)
 @pytest.mark.parametrize("after", ItemStatus)
-def test_the_one_table_of_transitions(before: ItemStatus, after: ItemStatus) -> None:
+def test_only_transitions_of_the_table_are_allowed(before: ItemStatus, after: ItemStatus) -> None:
     ends = {"APPROVED", "REJECTED", "EXPIRED", "CANCELLED"}
     allowed = {"PENDING": ends | {"REVISION_REQUESTED"}, "REVISION_REQUESTED": ends | {"PENDING"}}
     if after in allowed.get(before, set()):
@@ -55,31 +55,31 @@ def test_the_one_table_of_transitions(before: ItemStatus, after: ItemStatus) -> 
     assert refused.value.extra == {"from": before, "to": after, "allowed": list(TRANSITIONS[before])}
 
 
-def test_what_is_open_is_what_can_still_move() -> None:
+def test_open_statuses_are_those_with_a_transition() -> None:
     assert [status for status in ItemStatus if status.open] == [status for status in ItemStatus if TRANSITIONS[status]]
 
 
 @pytest.mark.promise("P5")
-def test_a_hash_covers_everything_that_is_asked_and_nothing_else() -> None:
-    one = Revision(1, {"n": 1}, {"type": "object"}, {"0": "a"}, {"0": {"args": {}}})
-    same = replace(one, number=2, author="x", notes="n", created_at=NOW)
-    assert same.hash == one.hash
+def test_hash_covers_every_field_of_the_question_and_nothing_else() -> None:
+    revision = Revision(1, {"n": 1}, {"type": "object"}, {"0": "a"}, {"0": {"args": {}}})
+    same = replace(revision, number=2, author="x", notes="n", created_at=NOW)
+    assert same.hash == revision.hash
     others = [
-        replace(one, asked={"n": 1.0}),
-        replace(one, asked={"n": "1"}),
-        replace(one, response_schema=None),
-        replace(one, calls={"0": "b"}),
-        replace(one, edits={}),
+        replace(revision, asked={"n": 1.0}),
+        replace(revision, asked={"n": "1"}),
+        replace(revision, response_schema=None),
+        replace(revision, calls={"0": "b"}),
+        replace(revision, edits={}),
     ]
-    assert len({one.hash, *(other.hash for other in others)}) == len(others) + 1
+    assert len({revision.hash, *(other.hash for other in others)}) == len(others) + 1
 
 
 @given(st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=3) | st.none(), max_size=3))
-def test_a_hash_does_not_depend_on_the_order(value: dict[str, Any]) -> None:
+def test_hash_does_not_depend_on_the_order_of_keys(value: dict[str, Any]) -> None:
     assert Revision(1, value).hash == Revision(1, dict(reversed(value.items()))).hash
 
 
-def test_to_approve_what_was_changed_is_to_edit_what_was_asked() -> None:
+def test_approving_an_edited_revision_is_sent_as_an_edit() -> None:
     revision = Revision(2, None, edits={"0": {"args": {"n": 5}, "name": "refund"}})
     approve, reject = Verdict("0", Verb.APPROVE), Verdict("0", Verb.REJECT, message="no")
     assert as_asked([approve], revision) == (Verdict("0", Verb.EDIT, args={"n": 5}, name="refund"),)
@@ -87,7 +87,7 @@ def test_to_approve_what_was_changed_is_to_edit_what_was_asked() -> None:
     assert as_asked([approve], Revision(1, None)) == (approve,)
 
 
-def test_edits_add_up() -> None:
+def test_successive_edits_are_combined() -> None:
     before = Revision(2, None, edits={"0": {"args": {"n": 5}}})
     said = [Verdict("1", Verb.EDIT, args={"n": 6}, name="x"), Verdict("0", Verb.APPROVE)]
     assert edits_in(said, before) == {"0": {"args": {"n": 5}}, "1": {"args": {"n": 6}, "name": "x"}}
@@ -97,7 +97,7 @@ def test_edits_add_up() -> None:
 def test_a_revised_question_shows_the_change_and_the_agents_id() -> None:
     asked = question(CALLS[0], CALLS[1])
     revised = as_revised(asked, Revision(2, None, calls={"0": "a", "1": "b"}, edits={"1": {"args": {"n": 9}}}))
-    assert [(one.call_id, one.args, one.args_text) for one in revised.actions] == [
+    assert [(action.call_id, action.args, action.args_text) for action in revised.actions] == [
         ("a", {"n": 1}, '{"n":1}'),
         ("b", {"n": 9}, '{"n":9}'),
     ]

@@ -1,4 +1,4 @@
-"""What happens when something that a test needs is absent: one loud line, and a failure in automation."""
+"""A missing requirement of a test gives one visible line, and a failure in automation."""
 
 import pytest
 
@@ -23,13 +23,13 @@ def suite(suite: pytest.Pytester) -> pytest.Pytester:
 
 
 @pytest.mark.parametrize("workers", ["0", "1"])
-def test_one_loud_line_for_all_that_was_skipped(suite: pytest.Pytester, workers: str) -> None:
+def test_skipped_tests_are_reported_in_one_line(suite: pytest.Pytester, workers: str) -> None:
     result = suite.runpytest_subprocess("-n", workers)
     result.assert_outcomes(skipped=2)
     assert result.outlines.count("MISSING steam engine: buy one (2 skipped)") == 1
 
 
-def test_a_failure_in_automation(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_skipped_tests_fail_the_run_in_automation(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
     result = suite.runpytest_subprocess()
     result.assert_outcomes(errors=2)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sqlalchemy import BigInteger, Column, Connection, MetaData, String, Table, create_engine, select
 
 from assent.errors import Invalid
-from assent.store.paging import LARGEST_PAGE, Keyset
-from assent.store.tables import TENANT, Instant
-from assent.store.transaction import Tx
+from assent.kernel.store.paging import LARGEST_PAGE, Keyset
+from assent.kernel.store.tables import TENANT, Instant
+from assent.kernel.store.transaction import Tx
 
 words = Table(
     "words",
@@ -40,8 +40,8 @@ def _no_clock(connection: Connection) -> datetime:
 
 
 def page(tx: Tx, limit: int, cursor: str | None = None) -> tuple[list[str], str | None]:
-    found = ORDER.page(tx, WORDS, lambda row: str(row.word), limit=limit, cursor=cursor)
-    return found.items, found.next
+    page_of_rows = ORDER.page(tx, WORDS, lambda row: str(row.word), limit=limit, cursor=cursor)
+    return page_of_rows.items, page_of_rows.next
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
@@ -49,7 +49,7 @@ int64 = st.integers(-(2**63), 2**63 - 1)
 
 
 @given(words=st.lists(st.tuples(texts, int64), min_size=2, max_size=6, unique=True))
-def test_any_row_can_end_a_page(words: list[tuple[str, int]]) -> None:
+def test_cursor_of_any_row_is_read_back(words: list[tuple[str, int]]) -> None:
     tx, met, cursor = in_memory(words), list[str](), None
     for _ in words:
         items, cursor = page(tx, 1, cursor)
@@ -77,12 +77,12 @@ def test_a_cursor_of_another_list_is_refused() -> None:
     tx = in_memory([("a", 1), ("b", 2)])
     other = Keyset((words.c.number, words.c.word))
     _, cursor = page(tx, 1)
-    with pytest.raises(Invalid, match="not one that this list gave out"):
+    with pytest.raises(Invalid, match="not valid for this list"):
         other.page(tx, WORDS, _anything, limit=1, cursor=cursor)
 
 
 @pytest.mark.parametrize("limit", [0, LARGEST_PAGE + 1])
-def test_a_page_has_bounds(limit: int) -> None:
+def test_page_size_outside_its_bounds_is_refused(limit: int) -> None:
     with pytest.raises(Invalid, match=f"between 1 and {LARGEST_PAGE}"):
         page(in_memory([]), limit)
 

@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.domain import canonical, conditions, durations, policies
-from assent.domain.access import Role
-from assent.domain.policies import (
+from assent.errors import InvalidPolicy
+from assent.identity.model.access import Role
+from assent.kernel import canonical, durations
+from assent.review.model import conditions, policies
+from assent.review.model.policies import (
     ADVISE_ALL,
     ASK_ALL,
     AfterDeadline,
@@ -22,7 +24,6 @@ from assent.domain.policies import (
     Decider,
     Deciders,
     Effect,
-    InvalidPolicy,
     Policy,
     Refusal,
     Risk,
@@ -32,7 +33,7 @@ from assent.domain.policies import (
     judge,
     may_decide,
 )
-from assent.domain.questions import Verb
+from assent.review.model.questions import Verb
 from tests.unit.test_canonical import values
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -71,8 +72,9 @@ then = "never"
 """
 
 
-def call(tool: str = "refund_card", args: Any = None, **others: str) -> Call:
-    return Call(tool, {} if args is None else args, **{"graph": "billing", "agent": "clerk", "tenant": "acme"} | others)
+def call(tool: str = "refund_card", args: Any = None, **others: Any) -> Call:
+    known: dict[str, Any] = {"graph": "billing", "agent": "clerk", "tenant": "acme"}
+    return Call(tool, {} if args is None else args, **known | others)
 
 
 def rule(then: Effect = Effect.ASK, **fields: Any) -> Rule:
@@ -92,11 +94,11 @@ class TestJudging:
         ],
     )
     def test_the_first_rule_that_matches_decides(self, wanted: Call, name: str, effect: Effect) -> None:
-        found = judge(policies.parse(REFUNDS), wanted)
-        assert (found.rule.name, found.effect, found.problems) == (name, effect, ())
+        judgement = judge(policies.parse(REFUNDS), wanted)
+        assert (judgement.rule.name, judgement.effect, judgement.problems) == (name, effect, ())
 
     @pytest.mark.promise("P7")
-    def test_a_tool_that_no_rule_names_is_asked_for(self) -> None:
+    def test_tool_without_a_rule_needs_approval(self) -> None:
         assert judge(ASK_ALL, call("unheard_of")).effect is Effect.ASK
         assert judge(policies.parse(""), call("unheard_of")).effect is Effect.ASK
         assert judge(ADVISE_ALL, call("unheard_of")).effect is Effect.ADVISE
@@ -108,19 +110,20 @@ class TestJudging:
     )
     def test_names_are_matched_by_pattern(self, field: str, pattern: str, name: str, matches: bool) -> None:
         policy = Policy((rule(Effect.NEVER, **{field: pattern}),))
-        assert (judge(policy, replace(call(), **{field: name})).effect is Effect.NEVER) is matches
+        named: dict[str, Any] = {field: name}
+        assert (judge(policy, replace(call(), **named)).effect is Effect.NEVER) is matches
 
     @given(st.lists(st.builds(rule, st.sampled_from(Effect), tool=st.sampled_from(["*", "a*", "b", "ab"]))), values)
-    def test_no_later_rule_takes_over(self, rules: list[Rule], args: Any) -> None:
+    def test_later_rule_does_not_override_the_first_match(self, rules: list[Rule], args: Any) -> None:
         wanted = call("ab", args)
-        first = next((one for one in rules if one.fits(wanted)), ASK_ALL.default)
+        first = next((rule_listed for rule_listed in rules if rule_listed.fits(wanted)), ASK_ALL.default)
         assert judge(Policy(tuple(rules)), wanted).rule == first
 
     @given(
         values,
         st.sampled_from(["args.a > 1", "args[0] == args", "args.all(x, x > 1)", "args.a.matches('a')", "args.b"]),
     )
-    def test_no_arguments_make_it_raise(self, args: Any, when: str) -> None:
+    def test_any_arguments_are_judged_without_an_error(self, args: Any, when: str) -> None:
         for effect in Effect:
             assert judge(Policy((rule(effect, when=when),)), call(args=args)).effect in (effect, Effect.ASK)
 
@@ -141,24 +144,24 @@ class TestFailingConditions:
             (Effect.NEVER, Effect.ALLOW, Effect.NEVER),
         ],
     )
-    def test_a_failure_is_shown_and_never_lets_a_call_run(
+    def test_failing_condition_is_shown_and_never_allows_the_call(
         self, when: str, effect: Effect, default: Effect, expected: Effect
     ) -> None:
         policy = Policy((rule(effect, when=when),), Rule("default", default))
-        found = judge(policy, call(args={"text": "secret", "number": 1}))
-        assert found.effect is expected
-        assert [problem.path for problem in found.problems] == ["rules[0].when"]
-        assert "secret" not in found.problems[0].message
+        judgement = judge(policy, call(args={"text": "secret", "number": 1}))
+        assert judgement.effect is expected
+        assert [problem.path for problem in judgement.problems] == ["rules[0].when"]
+        assert "secret" not in judgement.problems[0].message
 
     @given(values)
-    def test_no_arguments_get_past_a_rule_that_fails_on_them(self, args: Any) -> None:
-        """What a condition does not hold for runs; what it cannot be said for does not."""
+    def test_arguments_that_make_a_condition_fail_are_not_allowed(self, args: Any) -> None:
+        """A call runs where the condition is false, and does not run where it has no answer."""
         policy = Policy((rule(Effect.NEVER, when="!(args.amount <= 10)"),), Rule("default", Effect.ALLOW))
         amount = args.get("amount") if isinstance(args, dict) else None
         small = isinstance(amount, (int, float)) and not isinstance(amount, bool) and amount <= 10
         assert small or judge(policy, call(args=args)).effect is Effect.NEVER
 
-    def test_a_text_cut_short_by_nul_does_not_pass(self) -> None:
+    def test_text_with_a_nul_does_not_pass_a_condition(self) -> None:
         policy = Policy((rule(Effect.ALLOW, when="args.path == '/tmp'"),))
         assert judge(policy, call(args={"path": "/tmp"})).effect is Effect.ALLOW
         assert judge(policy, call(args={"path": "/tmp\0/../etc"})).effect is Effect.ASK
@@ -182,21 +185,23 @@ class TestDeciding:
             (Deciders(roles=(Role.ADMIN,), people=("bob",), groups=("finance",)), True),
         ],
     )
-    def test_whoever_is_named_may_decide(self, by: Deciders, allowed: bool) -> None:
-        found = may_decide(rule(by=by), ANN, started_by="agent:9")
-        assert found is None if allowed else found is not None and found.code == "not_allowed"
+    def test_only_named_deciders_may_decide(self, by: Deciders, allowed: bool) -> None:
+        refusal = may_decide(rule(by=by), ANN, started_by="agent:9")
+        assert refusal is None if allowed else refusal is not None and refusal.code == "not_allowed"
 
     @pytest.mark.promise("P6")
-    @pytest.mark.parametrize("part", ["started_by", "edited_by"])
-    def test_where_duties_are_separate_nobody_approves_their_own(self, part: str) -> None:
-        involved: Any = {"started_by": "agent:9"} | {part: "reviewer:1"}
+    @pytest.mark.parametrize(
+        "part", [{"started_by": "reviewer:1"}, {"edited_by": {"reviewer:1"}}, {"contributors": {"reviewer:1"}}]
+    )
+    def test_with_separate_duties_nobody_approves_their_own_request(self, part: dict[str, Any]) -> None:
+        involved: Any = {"started_by": "agent:9"} | part
         assert may_decide(rule(), ANN, **involved) is None
-        found = may_decide(rule(separate_duties=True), ANN, **involved)
-        assert isinstance(found, Refusal)
-        assert found.code == "self_approval"
+        refusal = may_decide(rule(separate_duties=True), ANN, **involved)
+        assert isinstance(refusal, Refusal)
+        assert refusal.code == "self_approval"
         assert may_decide(rule(separate_duties=True), replace(ANN, id="2"), **involved) is None
 
-    def test_an_escalated_item_may_be_decided_by_those_it_went_to(self) -> None:
+    def test_escalated_item_may_be_decided_by_the_escalation_group(self) -> None:
         escalating = rule(
             by=Deciders(people=("bob",)),
             deadline=HOUR,
@@ -221,19 +226,19 @@ class TestSchedule:
     def test_an_item_that_nobody_decides_expires(self, one: Rule, expected: Schedule) -> None:
         assert one.schedule == expected
 
-    def test_an_escalated_one_has_another_period_and_then_expires(self) -> None:
+    def test_escalated_item_expires_after_another_period(self) -> None:
         escalating = rule(deadline=HOUR, after_deadline=AfterDeadline.ESCALATE, escalate_to=Deciders(people=("cfo",)))
         assert escalating.schedule == Schedule(None, HOUR, 2 * HOUR)
         assert replace(escalating, escalation_period=3 * HOUR).schedule == Schedule(None, HOUR, 4 * HOUR)
 
     @pytest.mark.parametrize("effect", Effect)
-    def test_it_makes_as_much_sense_with_another_effect(self, effect: Effect) -> None:
+    def test_schedule_is_validated_for_every_effect(self, effect: Effect) -> None:
         """The gate turns a rule that lets calls through into one that asks."""
         with pytest.raises(ValueError, match="before the end"):
             rule(effect, remind_after=timedelta(days=8))
         assert replace(rule(effect, remind_after=timedelta(days=6)), then=Effect.ASK).then is Effect.ASK
 
-    def test_nothing_that_follows_a_deadline_approves(self) -> None:
+    def test_deadline_never_approves(self) -> None:
         assert {*AfterDeadline} == {"expire", "escalate"}
 
 
@@ -261,10 +266,10 @@ class TestStandingApprovals:
             ({"args_hash": ""}, False),
         ],
     )
-    def test_it_covers_what_it_was_given_for(self, changes: dict[str, Any], covered: bool) -> None:
+    def test_standing_approval_covers_only_its_own_call(self, changes: dict[str, Any], covered: bool) -> None:
         assert policies.covers(replace(STANDING, **changes), call(args={"amount": 50}), NOW) is covered
 
-    def test_what_has_no_hash_is_not_covered(self) -> None:
+    def test_arguments_without_a_hash_are_not_covered(self) -> None:
         given_for = replace(STANDING, args_hash=canonical.digest({}))
         assert not policies.covers(given_for, call(args={"amount": float("nan")}), NOW)
 
@@ -272,9 +277,9 @@ class TestStandingApprovals:
 def test_replaying_shows_what_would_change() -> None:
     small, big = call(args={"amount": 1}), call(args={"amount": 9000})
     past = [(small, Effect.ASK), (big, Effect.ASK), (call("shell"), Effect.NEVER)]
-    (found,) = policies.replay(policies.parse(REFUNDS), past)
-    assert (found.call, found.before, found.after.effect) == (small, Effect.ASK, Effect.ALLOW)
-    assert found.after.rule.name == "small refunds"
+    (change,) = policies.replay(policies.parse(REFUNDS), past)
+    assert (change.call, change.before, change.after.effect) == (small, Effect.ASK, Effect.ALLOW)
+    assert change.after.rule.name == "small refunds"
 
 
 names = st.text("abc é", min_size=1, max_size=5)
@@ -311,8 +316,8 @@ any_policy = st.builds(
 
 class TestReading:
     def test_everything_in_a_file_is_read(self) -> None:
-        found = policies.parse(REFUNDS).rules[1]
-        assert found == Rule(
+        second_rule = policies.parse(REFUNDS).rules[1]
+        assert second_rule == Rule(
             "other refunds",
             Effect.ASK,
             tool="refund_*",
@@ -330,18 +335,18 @@ class TestReading:
         )
 
     @given(any_policy)
-    def test_what_is_written_is_read_back(self, policy: Policy) -> None:
+    def test_written_policy_is_read_back(self, policy: Policy) -> None:
         written = canonical.text(policies.to_json(policy))
         assert policies.from_json(canonical.parse(written)) == policy
         assert policies.digest(policy) == canonical.digest_text(written)
 
-    def test_however_it_is_written_it_has_one_hash(self) -> None:
+    def test_equal_policies_in_different_notation_have_the_same_hash(self) -> None:
         short = policies.parse('rules = [{name = "a", then = "ask", deadline = "90m"}]')
         long = policies.from_json({"rules": [{"then": "ask", "name": "a", "tool": "*", "deadline": "1h30m"}]})
         assert policies.digest(short) == policies.digest(long)
         assert policies.digest(short) != policies.digest(ASK_ALL)
 
-    def test_all_problems_are_told_at_once_each_with_its_place(self) -> None:
+    def test_all_problems_are_reported_at_once_with_their_paths(self) -> None:
         with pytest.raises(InvalidPolicy) as refused:
             policies.parse("""
                 defalt = "ask"
@@ -373,7 +378,7 @@ class TestReading:
             ("rules", "", "not TOML"),
             ("default = 2026-01-01", "default", "not JSON"),
             ('default = "perhaps"', "default.then", "'allow'"),
-            ('default = {name = "d", then = "ask", tool = "x"}', "default", "no rule names"),
+            ('default = {name = "d", then = "ask", tool = "x"}', "default", "all remaining calls"),
             ('rules = [{name = "a", then = "ask", after_deadline = "escalate"}]', "rules[0]", "escalate_to"),
             ('rules = [{name = "a", then = "ask", escalation_period = "1h"}]', "rules[0]", "need after_deadline"),
             ('rules = [{name = "a", then = "ask", deadline = "1h", pending_ttl = "1h"}]', "rules[0]", "exclude"),
@@ -384,13 +389,13 @@ class TestReading:
             ),
         ],
     )
-    def test_what_makes_no_sense_is_refused(self, source: str, path: str, says: str) -> None:
+    def test_contradictory_rule_is_refused(self, source: str, path: str, says: str) -> None:
         with pytest.raises(InvalidPolicy, match=says) as refused:
             policies.parse(source)
         assert [problem.path for problem in refused.value.problems] == [path]
 
     @given(values)
-    def test_no_document_raises_anything_else(self, document: Any) -> None:
+    def test_any_document_is_read_or_refused_as_invalid(self, document: Any) -> None:
         for source in (document, {"rules": document}, {"rules": [document]}, {"default": document}):
             try:
                 assert isinstance(policies.from_json(source), Policy)
@@ -401,20 +406,21 @@ class TestReading:
 class TestDocumentation:
     TEXT = (Path(__file__).parents[2] / "docs" / "policies.md").read_text("utf-8")
 
-    def test_its_example_is_a_policy(self) -> None:
-        [example] = re.findall(r"```toml\n(.*?)```", self.TEXT, re.DOTALL)
+    def test_documented_examples_are_valid_policies(self) -> None:
+        example, *more = re.findall(r"```toml\n(.*?)```", self.TEXT, re.DOTALL)
+        assert all(policies.parse(one) for one in more)
         assert len(policies.parse(example).rules) == 5
 
-    def test_every_field_is_described_and_no_other(self) -> None:
+    def test_documentation_describes_exactly_the_existing_fields(self) -> None:
         table = self.TEXT.partition("## Fields of a rule")[2].partition("\n##")[0]
         described = {name for row in re.findall(r"^\| (`[^|]*) \|", table, re.MULTILINE) for name in row.split(", ")}
         assert {name.strip("`") for name in described} == {field.name for field in fields(Rule)}
 
-    def test_its_conditions_are_conditions(self) -> None:
+    def test_documented_conditions_compile(self) -> None:
         table = self.TEXT.partition("| example |")[2].partition("\n\n")[0]
-        found = re.findall(r"^\| `(.*?)` \|", table, re.MULTILINE)
-        assert len(found) == 6
-        for text in found:
+        examples = re.findall(r"^\| `(.*?)` \|", table, re.MULTILINE)
+        assert len(examples) == 6
+        for text in examples:
             conditions.compile(text.replace(r"\|", "|"))
 
 
@@ -429,15 +435,32 @@ class TestDurations:
             ("1h30m", 5400, "1h30m"),
         ],
     )
-    def test_they_are_read_and_written(self, written: str, seconds: int, canonical_text: str) -> None:
+    def test_durations_are_parsed_and_written(self, written: str, seconds: int, canonical_text: str) -> None:
         assert durations.parse(written) == timedelta(seconds=seconds)
         assert durations.text(timedelta(seconds=seconds)) == canonical_text
 
     @pytest.mark.parametrize("written", ["", "0s", "5", "-1h", "1.5h", "30m1h", "1w", "1h ", "99999d", "١h"])
-    def test_others_are_refused(self, written: str) -> None:
+    def test_invalid_durations_are_refused(self, written: str) -> None:
         with pytest.raises(ValueError, match="length of time"):
             durations.parse(written)
 
     @given(lengths)
-    def test_there_and_back(self, duration: timedelta) -> None:
+    def test_written_duration_is_parsed_back(self, duration: timedelta) -> None:
         assert durations.parse(durations.text(duration)) == duration
+
+
+class TestConfirm:
+    def test_a_rule_may_ask_for_a_passkey(self) -> None:
+        assert (
+            policies.from_json({"rules": [{"name": "r", "then": "ask", "confirm": "passkey"}]}).rules[0].confirm
+            == "passkey"
+        )
+
+    @pytest.mark.parametrize("effect", ["allow", "advise", "never"])
+    def test_passkey_on_a_rule_without_approval_is_refused(self, effect: str) -> None:
+        with pytest.raises(InvalidPolicy, match="confirm needs then = ask"):
+            policies.from_json({"rules": [{"name": "r", "then": effect, "confirm": "passkey"}]})
+
+    def test_another_proof_than_a_passkey_is_refused(self) -> None:
+        with pytest.raises(InvalidPolicy, match=r"rules\[0\]\.confirm"):
+            policies.from_json({"rules": [{"name": "r", "then": "ask", "confirm": "fingerprint"}]})

@@ -1,4 +1,4 @@
-"""What is written as TOML is read as the same policy, whatever stands in it."""
+"""A policy written as TOML is read as the same policy, with any content."""
 
 from datetime import timedelta
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.domain import policies
-from assent.domain.access import Role
-from assent.domain.hidden import is_hidden
-from assent.domain.policies import AfterDeadline, Deciders, Effect, Policy, Risk, Rule
-from assent.domain.policy_text import to_toml
-from assent.domain.questions import Verb
+from assent.identity.model.access import Role
+from assent.kernel.hidden import is_hidden
+from assent.review.model import policies
+from assent.review.model.policies import AfterDeadline, Deciders, Effect, Policy, Risk, Rule
+from assent.review.model.policy_text import to_toml
+from assent.review.model.questions import Verb
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 GLOBS = st.sampled_from(["*", "refund_*", "a?c", "pay", '"quoted"', "\\", "\u202e*"])
@@ -59,7 +59,14 @@ POLICIES = st.builds(
 
 
 @given(POLICIES)
-def test_what_is_written_is_read_as_the_same(policy: Policy) -> None:
+def test_policy_written_as_toml_is_read_as_the_same_policy(policy: Policy) -> None:
     text = to_toml(policies.to_json(policy))
     assert policies.parse(text) == policy
     assert not [character for character in text if is_hidden(character) and character != "\n"]
+
+
+def test_a_passkey_that_is_asked_for_is_written_and_read_again() -> None:
+    source = '[[rules]]\nname = "transfers"\ntool = "transfer"\nthen = "ask"\nconfirm = "passkey"'
+    written = to_toml(policies.to_json(policies.parse(source)))
+    assert 'confirm = "passkey"' in written
+    assert policies.parse(written) == policies.parse(source)

@@ -50,7 +50,7 @@ def lines(result: pytest.RunResult) -> list[str]:
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_a_whole_run_tells_the_count_and_what_has_no_passing_test(suite: pytest.Pytester, workers: str) -> None:
+def test_complete_run_reports_the_count_and_unproven_promises(suite: pytest.Pytester, workers: str) -> None:
     result = suite.runpytest_subprocess("-n", workers)
     assert lines(result) == [
         "promises: 2 of 4 have a passing test",
@@ -63,12 +63,12 @@ NARROWED = [["-k", "kept"], ["test_suite.py::test_kept"], ["--deselect=test_suit
 
 
 @pytest.mark.parametrize("narrowed", NARROWED)
-def test_a_partial_run_tells_only_the_count(suite: pytest.Pytester, narrowed: list[str]) -> None:
+def test_partial_run_reports_only_the_count(suite: pytest.Pytester, narrowed: list[str]) -> None:
     result = suite.runpytest_subprocess("-q", *narrowed)
     assert lines(result) == ["promises: 2 of 4 have a passing test"]
 
 
-def test_a_partial_run_without_promises_tells_nothing(suite: pytest.Pytester) -> None:
+def test_partial_run_without_promises_reports_nothing(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_other="def test_other(): pass")
     result = suite.runpytest_subprocess("test_other.py")
     assert lines(result) == []

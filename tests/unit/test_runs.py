@@ -1,4 +1,4 @@
-"""Who may join a thread and whose turn it is: the rules, without a database."""
+"""The rules for joining a thread and for the next run, without a database."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.domain.runs import Cancel, Outcome, Run, RunStatus, Strategy, admit, next_in_line
 from assent.errors import ThreadBusy, ThreadWaits
+from assent.threads.model.runs import Cancel, Outcome, Run, RunStatus, Strategy, admit, either, next_in_line
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 QUESTION: dict[str, Any] = {"id": "q", "value": "?"}
@@ -53,7 +53,7 @@ def test_reject_refuses_beside_another_run() -> None:
         admit(Strategy.REJECT, active=[run(status=RunStatus.RUNNING)], pending=[], answers=False)
 
 
-def test_reject_refuses_while_a_person_is_asked_and_tells_what() -> None:
+def test_reject_refuses_while_an_item_is_pending_and_names_it() -> None:
     with pytest.raises(ThreadWaits) as refused:
         admit(Strategy.REJECT, active=[], pending=[QUESTION], answers=False)
     assert refused.value.extra["pending"] == [QUESTION]
@@ -75,7 +75,7 @@ def test_an_answer_is_exempt_from_every_strategy(strategy: Strategy) -> None:
     assert not admission.drops_questions
 
 
-def test_an_answer_goes_first_and_alone_while_the_thread_waits() -> None:
+def test_waiting_thread_takes_only_an_answer() -> None:
     queued, answer = run(1), run(2, answers=True)
     assert next_in_line([queued, answer], waits=True, now=NOW) == answer
     assert next_in_line([queued], waits=True, now=NOW) is None
@@ -95,10 +95,25 @@ def test_without_answers_the_order_is_that_of_arrival(positions: list[int]) -> N
     assert first.position == 1
 
 
-def test_what_a_waiter_is_given() -> None:
+def test_result_of_a_run_has_values_interrupts_or_the_error() -> None:
     values = {"text": "x"}
     assert Outcome(RunStatus.SUCCESS, values).result == values
     asked = Outcome(RunStatus.SUCCESS, values, {"task": [QUESTION]})
     assert asked.result == {"text": "x", "__interrupt__": [QUESTION]}
     failed = Outcome(RunStatus.ERROR, values, error={"error": "E", "message": "m"})
     assert failed.result == {"__error__": {"error": "E", "message": "m"}}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        (None, None, None),
+        (None, ["a"], ["a"]),
+        (["a"], [], ["a"]),
+        (["a"], ["b", "a"], ["a", "b"]),
+        ("*", ["a"], ["*", "a"]),
+        ("*", "*", "*"),
+    ],
+)
+def test_breakpoints_of_both_sources_are_combined(one: Any, other: Any, both: Any) -> None:
+    assert either(one, other) == both

@@ -14,7 +14,7 @@ def rows(file: Path) -> list[str]:
     return lines[lines.index("|---|---|---|---|---|") + 1 : lines.index("| measured on | |") - 1]
 
 
-def test_what_was_not_run_stays_and_what_was_is_replaced(tmp_path: Path) -> None:
+def test_results_of_a_new_run_replace_only_their_own_measures(tmp_path: Path) -> None:
     file = tmp_path / "docs" / "scoreboard.md"
     other, later = replace(KILLS, measure="another"), replace(KILLS, result="200 kills: 1 lost", verdict="MISSED")
     write_scoreboard(file, [KILLS, other])
@@ -22,7 +22,7 @@ def test_what_was_not_run_stays_and_what_was_is_replaced(tmp_path: Path) -> None
     assert rows(file) == [later.row, other.row]
 
 
-def test_a_test_without_a_result_is_told_until_it_is_run_again(tmp_path: Path) -> None:
+def test_test_without_a_result_is_reported_until_it_runs_again(tmp_path: Path) -> None:
     file = tmp_path / "scoreboard.md"
     write_scoreboard(file, [FAILED])
     write_scoreboard(file, [KILLS], {"tests/faults/test_other.py::test_it"})

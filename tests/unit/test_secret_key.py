@@ -18,7 +18,7 @@ def local(folder: Path, mode: Mode = Mode.DEV) -> Settings:
     return Settings(mode=mode, database=f"sqlite:///{folder}/assent.db")
 
 
-def test_what_is_set_is_used_and_nothing_is_written(tmp_path: Path) -> None:
+def test_configured_key_is_used_and_no_file_is_written(tmp_path: Path) -> None:
     for mode in Mode:
         settings = Settings(mode=mode, database=f"sqlite:///{tmp_path}/assent.db", secret_key=SecretStr(GIVEN))
         assert secret_key.load(settings) == GIVEN.encode()
@@ -26,7 +26,7 @@ def test_what_is_set_is_used_and_nothing_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("P7")
-def test_production_does_not_start_without_one_and_says_what_to_set(tmp_path: Path) -> None:
+def test_production_without_a_key_fails_and_names_the_setting(tmp_path: Path) -> None:
     with pytest.raises(UnsafeStart) as refused:
         secret_key.load(local(tmp_path, Mode.SERVE))
     assert "ASSENT_SECRET_KEY" in str(refused.value.hint)
@@ -34,7 +34,7 @@ def test_production_does_not_start_without_one_and_says_what_to_set(tmp_path: Pa
 
 
 @pytest.mark.parametrize("mode", [Mode.DEV, Mode.DEMO])
-def test_a_developers_is_made_once_beside_the_database(tmp_path: Path, mode: Mode) -> None:
+def test_key_is_generated_once_beside_the_database_in_dev(tmp_path: Path, mode: Mode) -> None:
     made = secret_key.load(local(tmp_path, mode))
     (file,) = tmp_path.iterdir()
     assert file == secret_key.path(local(tmp_path))
@@ -43,20 +43,20 @@ def test_a_developers_is_made_once_beside_the_database(tmp_path: Path, mode: Mod
     assert secret_key.load(local(tmp_path, mode)) == made
 
 
-def test_another_database_has_another(tmp_path: Path) -> None:
+def test_each_database_has_its_own_key(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     assert secret_key.load(local(tmp_path / "a")) != secret_key.load(local(tmp_path / "b"))
 
 
 @pytest.mark.parametrize("database", ["sqlite://", "postgresql://db.example/assent"])
-def test_where_there_is_no_database_file_it_lies_beside_the_configuration(tmp_path: Path, database: str) -> None:
+def test_without_a_database_file_the_key_is_beside_the_configuration(tmp_path: Path, database: str) -> None:
     settings = Settings(database=database, config=tmp_path / "langgraph.json")
     assert secret_key.path(settings) == tmp_path / ".assent" / "assent.key"
     assert secret_key.load(settings) == secret_key.load(settings)
 
 
-def test_processes_that_start_at_once_have_the_same(tmp_path: Path) -> None:
+def test_processes_that_start_at_once_share_the_key(tmp_path: Path) -> None:
     start = threading.Barrier(8)
 
     def begin(_: int) -> bytes:
@@ -68,14 +68,14 @@ def test_processes_that_start_at_once_have_the_same(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["assent.key"]
 
 
-def test_a_file_that_holds_none_is_not_taken_for_one(tmp_path: Path) -> None:
+def test_file_with_a_short_key_is_refused(tmp_path: Path) -> None:
     (tmp_path / "assent.key").write_text("short\n")
     with pytest.raises(ConfigError):
         secret_key.load(local(tmp_path))
 
 
 @pytest.mark.promise("P10")
-def test_it_is_shown_nowhere(tmp_path: Path) -> None:
+def test_key_is_never_shown(tmp_path: Path) -> None:
     settings = load({}, {"ASSENT_SECRET_KEY": GIVEN}, folder=tmp_path).settings
     assert GIVEN not in repr(settings)
     assert GIVEN not in str(settings.model_dump(mode="json"))
@@ -93,14 +93,16 @@ def test_it_is_shown_nowhere(tmp_path: Path) -> None:
         (Mode.SERVE, "127.0.0.1", False),
     ],
 )
-def test_who_may_be_called_by_default(mode: Mode, host: str, loopback: bool) -> None:
+def test_loopback_may_be_called_by_default_only_locally(mode: Mode, host: str, loopback: bool) -> None:
     named = [str(network) for network in Settings(mode=mode, host=host).may_call.networks]
     assert named == (["127.0.0.0/8", "::1/128"] if loopback else [])
 
 
-def test_the_operator_names_more(tmp_path: Path) -> None:
-    found = load({"mode": Mode.SERVE}, {"ASSENT_OUTBOUND_ALLOW": "10.0.0.0/8, hooks.internal"}, folder=tmp_path)
-    assert [str(network) for network in found.settings.may_call.networks] == ["10.0.0.0/8"]
-    assert found.settings.may_call.hosts == {"hooks.internal"}
+def test_operator_allows_networks_and_hosts(tmp_path: Path) -> None:
+    loaded_settings = load(
+        {"mode": Mode.SERVE}, {"ASSENT_OUTBOUND_ALLOW": "10.0.0.0/8, hooks.internal"}, folder=tmp_path
+    )
+    assert [str(network) for network in loaded_settings.settings.may_call.networks] == ["10.0.0.0/8"]
+    assert loaded_settings.settings.may_call.hosts == {"hooks.internal"}
     with pytest.raises(ConfigError, match="neither a network nor a host"):
         load({}, {"ASSENT_OUTBOUND_ALLOW": "http://hooks.internal"}, folder=tmp_path)

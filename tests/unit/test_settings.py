@@ -27,58 +27,62 @@ def loaded(
 
 class TestLayers:
     def test_defaults_are_safe(self, tmp_path: Path) -> None:
-        found = loaded(tmp_path)
-        assert found.settings.host == "127.0.0.1"
-        assert found.settings.on_loopback
-        assert found.settings.cors_origins == ()
-        assert set(found.origins.values()) == {"default"}
+        loaded_settings = loaded(tmp_path)
+        assert loaded_settings.settings.host == "127.0.0.1"
+        assert loaded_settings.settings.on_loopback
+        assert loaded_settings.settings.cors_origins == ()
+        assert set(loaded_settings.origins.values()) == {"default"}
 
     def test_each_layer_wins_over_the_one_below(self, tmp_path: Path) -> None:
         toml, environment = "port = 1\nlog_level = 'debug'\nhost = 'file'", {"ASSENT_PORT": "2", "ASSENT_HOST": "env"}
-        found = loaded(tmp_path, toml, environment, port=3)
-        assert (found.settings.port, found.settings.host, found.settings.log_level) == (3, "env", "debug")
-        assert found.origins["port"] == "command line"
-        assert found.origins["host"] == "ASSENT_HOST"
-        assert found.origins["log_level"] == "assent.toml"
-        assert found.origins["mode"] == "default"
+        loaded_settings = loaded(tmp_path, toml, environment, port=3)
+        assert (loaded_settings.settings.port, loaded_settings.settings.host, loaded_settings.settings.log_level) == (
+            3,
+            "env",
+            "debug",
+        )
+        assert loaded_settings.origins["port"] == "command line"
+        assert loaded_settings.origins["host"] == "ASSENT_HOST"
+        assert loaded_settings.origins["log_level"] == "assent.toml"
+        assert loaded_settings.origins["mode"] == "default"
 
-    def test_an_option_that_was_not_given_hides_nothing(self, tmp_path: Path) -> None:
+    def test_absent_option_does_not_override_lower_layers(self, tmp_path: Path) -> None:
         assert loaded(tmp_path, "port = 1", port=None).settings.port == 1
 
     def test_every_setting_has_an_origin(self, tmp_path: Path) -> None:
         assert loaded(tmp_path).origins.keys() == Settings.model_fields.keys()
 
     def test_lists_are_separated_by_commas_in_the_environment(self, tmp_path: Path) -> None:
-        found = loaded(tmp_path, environment={"ASSENT_ALLOWED_HOSTS": " a.example, b.example ,"})
-        assert found.settings.allowed_hosts == ("a.example", "b.example")
+        loaded_settings = loaded(tmp_path, environment={"ASSENT_ALLOWED_HOSTS": " a.example, b.example ,"})
+        assert loaded_settings.settings.allowed_hosts == ("a.example", "b.example")
         assert loaded(tmp_path, 'allowed_hosts = ["a.example"]').settings.allowed_hosts == ("a.example",)
 
     def test_another_file_can_be_named(self, tmp_path: Path) -> None:
         (tmp_path / "other.toml").write_text("port = 7")
-        found = loaded(tmp_path, "port = 1", {"ASSENT_SETTINGS": "other.toml"})
-        assert (found.settings.port, found.origins["port"]) == (7, "other.toml")
+        loaded_settings = loaded(tmp_path, "port = 1", {"ASSENT_SETTINGS": "other.toml"})
+        assert (loaded_settings.settings.port, loaded_settings.origins["port"]) == (7, "other.toml")
 
-    def test_settings_do_not_change(self) -> None:
+    def test_settings_are_immutable(self) -> None:
         with pytest.raises(ValidationError):
             Settings().port = 1
 
 
 class TestDerivedDefaults:
-    def test_the_database_lies_beside_the_graphs(self, tmp_path: Path) -> None:
+    def test_default_database_is_beside_the_graphs(self, tmp_path: Path) -> None:
         assert loaded(tmp_path).settings.database == "sqlite:///.assent/assent.db"
-        found = loaded(tmp_path, config=Path("/srv/agents/langgraph.json"))
-        assert found.settings.database == "sqlite:////srv/agents/.assent/assent.db"
+        loaded_settings = loaded(tmp_path, config=Path("/srv/agents/langgraph.json"))
+        assert loaded_settings.settings.database == "sqlite:////srv/agents/.assent/assent.db"
 
     def test_the_demo_has_its_own_port_and_file(self, tmp_path: Path) -> None:
-        found = loaded(tmp_path, mode=Mode.DEMO)
-        assert (found.settings.port, found.settings.database) == (8002, "sqlite:///.assent/demo.db")
+        loaded_settings = loaded(tmp_path, mode=Mode.DEMO)
+        assert (loaded_settings.settings.port, loaded_settings.settings.database) == (8002, "sqlite:///.assent/demo.db")
 
-    def test_what_is_set_is_taken_for_the_demo_too(self, tmp_path: Path) -> None:
-        found = loaded(
+    def test_explicit_settings_apply_to_the_demo(self, tmp_path: Path) -> None:
+        loaded_settings = loaded(
             tmp_path, environment={"ASSENT_PORT": "9000", "ASSENT_DATABASE": "sqlite:///x.db"}, mode=Mode.DEMO
         )
-        assert (found.settings.port, found.settings.database) == (9000, "sqlite:///x.db")
-        assert found.origins["port"] == "ASSENT_PORT"
+        assert (loaded_settings.settings.port, loaded_settings.settings.database) == (9000, "sqlite:///x.db")
+        assert loaded_settings.origins["port"] == "ASSENT_PORT"
 
 
 WRONG = {
@@ -100,7 +104,7 @@ WRONG = {
 
 class TestWrongValues:
     @pytest.mark.parametrize(("name", "value"), WRONG.items())
-    def test_each_is_named_with_its_origin_and_without_the_value(self, tmp_path: Path, name: str, value: str) -> None:
+    def test_wrong_value_is_named_with_its_origin_and_not_shown(self, tmp_path: Path, name: str, value: str) -> None:
         variable = f"ASSENT_{name.upper()}"
         with pytest.raises(ConfigError) as caught:
             loaded(tmp_path, environment={variable: value})
@@ -109,41 +113,41 @@ class TestWrongValues:
         assert "\n" not in caught.value.message
         assert caught.value.hint
 
-    def test_all_are_named_at_once(self, tmp_path: Path) -> None:
+    def test_all_wrong_values_are_named_at_once(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as caught:
             loaded(tmp_path, "log_level = 'loud'", {"ASSENT_PORT": "x"}, host="")
         for told in ("log_level (from assent.toml)", "port (from ASSENT_PORT)", "host (from command line)"):
             assert told in caught.value.message
 
     @pytest.mark.parametrize("value", ["nonsense", "", "sqlite", f"mysql://u:{SECRET}@h/d", f"://{SECRET}"])
-    def test_a_database_that_is_no_address_says_what_one_is(self, tmp_path: Path, value: str) -> None:
+    def test_invalid_database_url_error_explains_the_format(self, tmp_path: Path, value: str) -> None:
         with pytest.raises(ConfigError, match="sqlite:///path or postgresql") as caught:
             loaded(tmp_path, database=value)
         assert SECRET not in caught.value.message
 
     @pytest.mark.parametrize("value", ["0s", "-5s", "9999999999999999d", "36501d", "1 day 2", "", "d", "P1000000000D"])
-    def test_a_length_of_time_that_is_none(self, tmp_path: Path, value: str) -> None:
+    def test_invalid_duration_is_refused(self, tmp_path: Path, value: str) -> None:
         with pytest.raises(ConfigError, match="session_lifetime"):
             loaded(tmp_path, environment={"ASSENT_SESSION_LIFETIME": value})
         with pytest.raises(Invalid):
             parse_duration(value)
 
     @pytest.mark.parametrize("value", ["-1s", "301s", "6m", "soon"])
-    def test_a_decision_is_not_held_back_for_longer_than_it_can_be_taken_back(self, tmp_path: Path, value: str) -> None:
+    def test_undo_window_outside_its_bounds_is_refused(self, tmp_path: Path, value: str) -> None:
         with pytest.raises(ConfigError, match="undo_window"):
             loaded(tmp_path, environment={"ASSENT_UNDO_WINDOW": value})
 
     @pytest.mark.parametrize(("value", "seconds"), [("0s", 0), ("15s", 15), ("5m", 300)])
-    def test_how_long_a_decision_can_be_taken_back(self, tmp_path: Path, value: str, seconds: int) -> None:
-        found = loaded(tmp_path, environment={"ASSENT_UNDO_WINDOW": value})
-        assert found.settings.undo_window.total_seconds() == seconds
+    def test_undo_window_is_read_as_a_duration(self, tmp_path: Path, value: str, seconds: int) -> None:
+        loaded_settings = loaded(tmp_path, environment={"ASSENT_UNDO_WINDOW": value})
+        assert loaded_settings.settings.undo_window.total_seconds() == seconds
 
     @pytest.mark.parametrize(
         ("value", "seconds"), [("90s", 90), ("15m", 900), ("12h", 43200), ("7d", 604800), (" 1s ", 1), ("PT1H", 3600)]
     )
-    def test_a_length_of_time(self, tmp_path: Path, value: str, seconds: int) -> None:
-        found = loaded(tmp_path, environment={"ASSENT_SESSION_LIFETIME": value})
-        assert found.settings.session_lifetime == timedelta(seconds=seconds)
+    def test_duration_is_parsed(self, tmp_path: Path, value: str, seconds: int) -> None:
+        loaded_settings = loaded(tmp_path, environment={"ASSENT_SESSION_LIFETIME": value})
+        assert loaded_settings.settings.session_lifetime == timedelta(seconds=seconds)
 
     @pytest.mark.parametrize(
         ("toml", "told"),
@@ -153,12 +157,12 @@ class TestWrongValues:
             ("port = ", "assent.toml is not valid TOML"),
         ],
     )
-    def test_what_is_wrong_with_the_file(self, tmp_path: Path, toml: str, told: str) -> None:
+    def test_invalid_settings_file_reports_its_problem(self, tmp_path: Path, toml: str, told: str) -> None:
         with pytest.raises(ConfigError, match=r"assent\.toml") as caught:
             loaded(tmp_path, toml)
         assert told in caught.value.message
 
-    def test_a_file_that_cannot_be_read(self, tmp_path: Path) -> None:
+    def test_unreadable_settings_file_is_reported(self, tmp_path: Path) -> None:
         (tmp_path / "folder.toml").mkdir()
         (tmp_path / "latin.toml").write_bytes(b"host = '\xe9'")
         for name in ("folder.toml", "latin.toml", "absent.toml"):
@@ -176,20 +180,23 @@ class TestVariablesThatAreNoSettings:
             ("ASSENT_PROT", "ASSENT_PORT"),
         ],
     )
-    def test_a_misspelt_one_stops_the_start(self, tmp_path: Path, variable: str, meant: str) -> None:
+    def test_misspelt_variable_stops_the_start(self, tmp_path: Path, variable: str, meant: str) -> None:
         with pytest.raises(ConfigError, match=variable) as caught:
             loaded(tmp_path, environment={variable: SECRET})
         assert caught.value.hint == f"did you mean {meant}?"
         assert SECRET not in f"{caught.value.message}{caught.value.hint}"
 
-    def test_others_are_told_and_have_no_effect(self, tmp_path: Path) -> None:
+    def test_unknown_variables_are_reported_and_have_no_effect(self, tmp_path: Path) -> None:
         """Such as those that Kubernetes makes for a service of that name."""
         environment = {"ASSENT_SERVICE_HOST": "10.0.0.1", "ASSENT_PORT_80_TCP": "tcp://10.0.0.1:80", "PATH": "/bin"}
-        found = loaded(tmp_path, environment=environment)
-        assert found.settings == loaded(tmp_path).settings
-        assert [remark.split()[0] for remark in found.remarks] == ["ASSENT_PORT_80_TCP", "ASSENT_SERVICE_HOST"]
+        loaded_settings = loaded(tmp_path, environment=environment)
+        assert loaded_settings.settings == loaded(tmp_path).settings
+        assert [remark.split()[0] for remark in loaded_settings.remarks] == [
+            "ASSENT_PORT_80_TCP",
+            "ASSENT_SERVICE_HOST",
+        ]
 
-    def test_settings_themselves_are_not_told(self, tmp_path: Path) -> None:
+    def test_known_variables_are_not_reported(self, tmp_path: Path) -> None:
         assert loaded(tmp_path, environment={"ASSENT_PORT": "1"}).remarks == ()
 
 
@@ -207,5 +214,5 @@ class TestVariablesThatAreNoSettings:
         ("", False),
     ],
 )
-def test_loopback(host: str, loopback: bool) -> None:
+def test_loopback_hosts_are_recognised(host: str, loopback: bool) -> None:
     assert is_loopback(host) is loopback

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from assent.domain import canonical
-from assent.domain.timeline import (
+from assent.kernel import canonical
+from assent.kernel.timeline import (
     ERASED,
     GENESIS,
     Break,
@@ -64,7 +64,7 @@ def check(entries: list[Entry], *, stored: Head | None, anchor: Head | None = No
 
 
 def reasons(entries: list[Entry], *, stored: Head | None, anchor: Head | None = None) -> list[tuple[int, str]]:
-    return [(found.seq, found.reason) for found in check(entries, stored=stored, anchor=anchor)]
+    return [(chain_break.seq, chain_break.reason) for chain_break in check(entries, stored=stored, anchor=anchor)]
 
 
 def test_the_first_event_follows_the_genesis() -> None:
@@ -73,7 +73,7 @@ def test_the_first_event_follows_the_genesis() -> None:
 
 
 @given(story=stories)
-def test_an_untouched_chain_is_whole(story: list[Any]) -> None:
+def test_unchanged_chain_verifies(story: list[Any]) -> None:
     entries = chain(story)
     assert check(entries, stored=head_of(entries), anchor=head_of(entries)) == []
     assert check(entries, stored=head_of(entries), anchor=head_of(entries[:1])) == []
@@ -130,7 +130,7 @@ def test_each_kind_of_break_is_named() -> None:
         (3, "follows 1, so rows between are missing or out of order"),
         (3, "does not name the event before it"),
     ]
-    assert reasons(entries, stored=None) == [(4, "the stored head is gone")]
+    assert reasons(entries, stored=None) == [(4, "the stored head is missing")]
     assert reasons(entries[:3], stored=stored) == [(4, "the stored head differs from the last event")]
 
 
@@ -147,31 +147,31 @@ def test_a_cut_off_tail_is_found_by_an_exported_head() -> None:
     entries = simple(5)
     assert reasons(entries[:3], stored=head_of(entries[:3])) == []  # the control: the stored head was rewritten
     cut = reasons(entries[:3], stored=head_of(entries[:3]), anchor=head_of(entries))
-    assert cut == [(5, "events up to the exported head are gone")]
+    assert cut == [(5, "events up to the exported head are missing")]
 
 
-def test_an_erasure_excuses_the_payloads_it_names_and_no_other() -> None:
+def test_erasure_accounts_only_for_the_payloads_it_names() -> None:
     story = [("item:1", "a", {"n": 1}), ("item:2", "a", {"n": 2}), ("item:3", "a", {"n": 3}), ("e", "a", erasure(1, 2))]
     entries = chain(story)
     gone = [(event, None if event.seq in {1, 2} else payload) for event, payload in entries]
     assert reasons(gone, stored=head_of(entries)) == []
     too_much = [(event, None if event.seq in {1, 2, 3} else payload) for event, payload in entries]
-    assert reasons(too_much, stored=head_of(entries)) == [(3, "its payload is gone and no erasure tells of it")]
+    assert reasons(too_much, stored=head_of(entries)) == [(3, "its payload is missing and no erasure event covers it")]
 
 
-def test_an_erasure_that_lost_its_own_payload_excuses_nothing() -> None:
+def test_erasure_without_its_payload_accounts_for_nothing() -> None:
     entries = chain([("item:1", "a", {"n": 1}), ("e", "a", erasure(1, 1))])
     gone: list[Entry] = [(event, None) for event, _ in entries]
     assert [seq for seq, _ in reasons(gone, stored=head_of(entries))] == [1, 2]
 
 
 @pytest.mark.parametrize("payload", [{}, {"seqs": 5}, {"seqs": [[1]]}, {"seqs": [["a", "b"]]}, {"seqs": [[None, 1]]}])
-def test_an_erasure_that_names_nothing_is_a_break(payload: dict[str, Any]) -> None:
+def test_erasure_that_names_no_payload_is_a_break(payload: dict[str, Any]) -> None:
     entries = chain([("item:1", "a", {"n": 1}), ("e", "a", {"kind": ERASED, **payload})])
-    assert reasons(entries, stored=head_of(entries)) == [(2, "does not say which payloads were erased")]
+    assert reasons(entries, stored=head_of(entries)) == [(2, "does not list the erased payloads")]
 
 
-def test_the_hash_does_not_depend_on_how_the_moment_is_written() -> None:
+def test_hash_does_not_depend_on_the_time_zone_of_the_timestamp() -> None:
     """A database may give the same moment back in another zone; ours always gives UTC, and only that is hashed."""
     event, _ = simple(1)[0]
     elsewhere = replace(event, at=event.at.astimezone(timezone(timedelta(hours=2))))
@@ -180,10 +180,10 @@ def test_the_hash_does_not_depend_on_how_the_moment_is_written() -> None:
 
 
 @given(seqs=st.sets(st.integers(0, 40)))
-def test_ranges_hold_exactly_their_numbers(seqs: set[int]) -> None:
-    found = ranges(seqs)
-    assert [seq for first, last in found for seq in range(first, last + 1)] == sorted(seqs)
-    assert all(right[0] > left[1] + 1 for left, right in pairwise(found))
+def test_ranges_contain_exactly_their_numbers(seqs: set[int]) -> None:
+    seq_ranges = ranges(seqs)
+    assert [seq for first, last in seq_ranges for seq in range(first, last + 1)] == sorted(seqs)
+    assert all(right[0] > left[1] + 1 for left, right in pairwise(seq_ranges))
 
 
 @given(story=stories)

@@ -1,4 +1,4 @@
-"""What a store function sees, over a bare connection: the guards around it, without an executor."""
+"""The guards around a store function, over a bare connection without an executor."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Column, Connection, MetaData, String, Table, create_engine, select
 from sqlalchemy.exc import IntegrityError
 
-from assent.store.tables import TENANT
-from assent.store.transaction import TenantForgotten, Tx, forbid_ending, insert_into, insert_unless_taken, run
+from assent.kernel.store.tables import TENANT
+from assent.kernel.store.transaction import TenantForgotten, Tx, forbid_ending, insert_into, insert_unless_taken, run
 
 things = Table(
     "things",
@@ -58,7 +58,7 @@ def test_rows_belong_to_the_transactions_tenant(connection: Connection) -> None:
     assert transaction(connection, "other").all(NAMES) == []
 
 
-def test_across_tenants_a_row_says_itself_whose_it_is(connection: Connection) -> None:
+def test_transaction_across_tenants_needs_the_tenant_in_the_row(connection: Connection) -> None:
     tx = transaction(connection, None)
     tx.insert(things, tenant_id="other", name="x")
     assert [row.name for row in transaction(connection, "other").all(NAMES)] == ["x"]
@@ -66,7 +66,7 @@ def test_across_tenants_a_row_says_itself_whose_it_is(connection: Connection) ->
         tx.tenant  # noqa: B018
 
 
-def test_what_was_refused_says_what_to_add(connection: Connection) -> None:
+def test_refused_statement_names_the_missing_condition(connection: Connection) -> None:
     with pytest.raises(TenantForgotten, match=r"add `\.where\(table\.c\.tenant_id == TENANT\)` to: SELECT things"):
         transaction(connection).first(select(things))
 
@@ -99,12 +99,12 @@ def test_a_function_cannot_control_its_transaction(connection: Connection, state
 
 
 @pytest.mark.parametrize("statement", HARMLESS)
-def test_the_words_alone_do_no_harm(connection: Connection, statement: str) -> None:
+def test_keyword_inside_a_statement_is_accepted(connection: Connection, statement: str) -> None:
     run(transaction(connection), lambda tx: tx.sql(statement))
 
 
 @pytest.mark.parametrize("way", ["commit", "rollback"])
-def test_nor_can_it_by_the_connection_but_its_executor_can(connection: Connection, way: str) -> None:
+def test_connection_is_ended_by_the_executor_only(connection: Connection, way: str) -> None:
     with pytest.raises(RuntimeError, match="must not end"):
         run(transaction(connection), lambda tx: [tx.all(NAMES), getattr(connection, way)()])
     connection.rollback()
@@ -122,7 +122,7 @@ def test_an_error_of_the_database_cannot_be_hidden(connection: Connection) -> No
         run(transaction(connection), hide)
 
 
-def test_a_taken_key_is_an_answer(connection: Connection) -> None:
+def test_insert_of_an_existing_key_returns_false(connection: Connection) -> None:
     tx = transaction(connection)
     assert run(tx, lambda tx: [tx.insert_new(things, name="x"), tx.insert_new(things, name="x")]) == [True, False]
 
@@ -132,6 +132,6 @@ def test_statements_are_built_once() -> None:
     assert insert_unless_taken(things) is insert_unless_taken(things)
 
 
-def test_no_rows_are_no_statement(connection: Connection) -> None:
+def test_insert_of_no_rows_sends_no_statement(connection: Connection) -> None:
     transaction(connection).insert_all(things, [])
     assert transaction(connection).all(NAMES) == []

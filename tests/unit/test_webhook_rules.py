@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from assent.domain.addresses import LOOPBACK, Allowed
-from assent.domain.webhook_rules import WebhookRules, read
 from assent.errors import ConfigError, TargetRefused
-from assent.notify.outbound import Outbound
-from assent.notify.targets import Targets
+from assent.outbox.addresses import LOOPBACK, Allowed
+from assent.outbox.client import Outbound
+from assent.outbox.targets import Targets
+from assent.outbox.webhook_rules import WebhookRules, read
 from tests.receiver import receiving
 
 ENVIRONMENT = {"LG_WEBHOOK_TOKEN": "t0ken", "MY_TOKEN": "mine", "DATABASE_PASSWORD": "secret"}
@@ -72,14 +72,14 @@ def test_headers_are_filled_in_from_the_environment() -> None:
         {"url": {"max_url_length": True}},
     ],
 )
-def test_a_block_that_is_wrong_stops_the_start_and_tells_no_secret(section: dict[str, Any]) -> None:
+def test_invalid_block_stops_the_start_and_shows_no_secret(section: dict[str, Any]) -> None:
     with pytest.raises(ConfigError) as refused:
         read(section, ENVIRONMENT)
     assert not any(secret in refused.value.message for secret in ENVIRONMENT.values())
 
 
 @pytest.mark.promise("P10")
-async def test_headers_of_the_project_do_not_follow_a_redirect_to_someone_else() -> None:
+async def test_project_headers_are_not_sent_to_another_host_after_a_redirect() -> None:
     async with receiving() as first, receiving() as other:
         outbound = Outbound(Targets(Allowed.named(LOOPBACK)))
         for place in (f"{first.url}/again", other.url):
@@ -92,7 +92,7 @@ async def test_headers_of_the_project_do_not_follow_a_redirect_to_someone_else()
     assert (elsewhere.headers.get("x-api-key"), elsewhere.headers["x-plain"]) == (None, "1")
 
 
-async def test_the_policy_holds_for_redirects_too() -> None:
+async def test_policy_applies_to_redirects() -> None:
     async with receiving() as front:
         front.answers.append("307 Over there\r\nlocation: http://elsewhere.example/")
         rules = read({"url": {"require_https": False, "allowed_domains": ["127.0.0.1"]}}, ENVIRONMENT)

@@ -1,4 +1,4 @@
-"""What a run's webhook says, and its signature."""
+"""The body of a run's webhook, and its signature."""
 
 import json
 from dataclasses import replace
@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from assent.domain import webhooks
-from assent.domain.runs import Outcome, Run, RunStatus, Strategy, run_view
+from assent.outbox import webhook_signatures
+from assent.threads.model import webhooks
+from assent.threads.model.runs import Outcome, Run, RunStatus, Strategy, run_view
 from tests.receiver import Call, verified
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, 123456, tzinfo=UTC)
@@ -42,7 +43,7 @@ def told(outcome: Outcome, pending: list[dict[str, Any]] | None = None) -> dict[
     return webhooks.body(RUN, outcome, outcome.pending if pending is None else pending)
 
 
-def test_it_is_the_runs_row_and_its_outcome() -> None:
+def test_webhook_body_has_the_run_and_its_outcome() -> None:
     body = told(Outcome(RunStatus.SUCCESS, values={"n": 2}))
     assert body.items() >= run_view(RUN).items()
     assert body.keys() - run_view(RUN).keys() == {
@@ -65,7 +66,7 @@ def test_it_is_the_runs_row_and_its_outcome() -> None:
         (Outcome(RunStatus.INTERRUPTED, rolled_back=True), "rollback", False, []),
     ],
 )
-def test_waiting_for_a_person_is_told_from_done(
+def test_webhook_distinguishes_waiting_from_done(
     outcome: Outcome, status: str, waiting: bool, interrupts: list[Any]
 ) -> None:
     body = told(outcome)
@@ -73,7 +74,7 @@ def test_waiting_for_a_person_is_told_from_done(
     assert body["next"] == list(outcome.next)
 
 
-def test_after_a_rollback_the_thread_waits_on_what_it_waited_on_before() -> None:
+def test_rolled_back_run_leaves_the_earlier_interrupts_pending() -> None:
     body = told(Outcome(RunStatus.INTERRUPTED, rolled_back=True), [QUESTION])
     assert (body["status"], body["waiting"], body["interrupts"]) == ("rollback", True, [QUESTION])
 
@@ -83,17 +84,17 @@ def test_a_run_that_never_began_has_no_start() -> None:
 
 
 @pytest.mark.parametrize("value", [12345678901234567890123, 1.0, "}", 'a"}', "é\u2028", None])
-def test_the_time_of_sending_is_added_and_all_else_stays_as_it_was_stored(value: object) -> None:
+def test_sending_adds_only_the_time_to_the_stored_body(value: object) -> None:
     text = json.dumps({"value": value}, ensure_ascii=False)
-    stamped = webhooks.stamped(text, NOW)
+    stamped = webhook_signatures.stamped(text, NOW)
     assert stamped.startswith(text.removesuffix("}").encode())
     assert json.loads(stamped) == {"value": value, "webhook_sent_at": NOW.isoformat()}
 
 
-def test_the_signature_is_that_of_the_standards_own_example() -> None:
+def test_signature_matches_the_example_of_the_standard() -> None:
     key = bytes.fromhex("31f290f6bf06298aab4f08d43c3f082cf648a362da2da4b0")
-    assert webhooks.shown_key(key) == "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-    headers = webhooks.headers(
+    assert webhook_signatures.shown_key(key) == "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    headers = webhook_signatures.headers(
         key, "msg_p5jXN8AQM9LWM0D4loKWxJek", datetime.fromtimestamp(1614265330, UTC), b'{"test": 2432232314}'
     )
     assert headers == {
@@ -104,25 +105,27 @@ def test_the_signature_is_that_of_the_standards_own_example() -> None:
 
 
 class TestSignature:
-    KEY = webhooks.signing_key(b"s" * 32, "acme")
+    KEY = webhook_signatures.signing_key(b"s" * 32, "acme")
 
     def call(self, **changes: Any) -> Call:
-        headers = webhooks.headers(self.KEY, "d1", NOW, b"{}")
+        headers = webhook_signatures.headers(self.KEY, "d1", NOW, b"{}")
         return replace(Call("POST", "/", headers, b"{}"), **changes)
 
-    def test_verifies_with_the_secret_a_receiver_is_given(self) -> None:
-        assert verified(self.call(), webhooks.shown_key(self.KEY))
+    def test_signature_verifies_with_the_shown_secret(self) -> None:
+        assert verified(self.call(), webhook_signatures.shown_key(self.KEY))
 
     @pytest.mark.parametrize("header", ["webhook-id", "webhook-timestamp"])
-    def test_covers_id_and_time(self, header: str) -> None:
+    def test_signature_covers_id_and_time(self, header: str) -> None:
         call = self.call()
-        assert not verified(self.call(headers=call.headers | {header: "1"}), webhooks.shown_key(self.KEY))
+        assert not verified(self.call(headers=call.headers | {header: "1"}), webhook_signatures.shown_key(self.KEY))
 
-    def test_covers_every_byte_of_the_body(self) -> None:
-        assert not verified(self.call(content=b"{ }"), webhooks.shown_key(self.KEY))
+    def test_signature_covers_every_byte_of_the_body(self) -> None:
+        assert not verified(self.call(content=b"{ }"), webhook_signatures.shown_key(self.KEY))
 
     @pytest.mark.promise("P10")
-    def test_of_one_tenant_is_not_that_of_another(self) -> None:
-        other = webhooks.signing_key(b"s" * 32, "other")
-        assert not verified(self.call(), webhooks.shown_key(other))
-        assert not verified(self.call(), webhooks.shown_key(b"s" * 32)), "nor is it the installation's secret itself"
+    def test_signature_of_one_tenant_differs_from_another(self) -> None:
+        other = webhook_signatures.signing_key(b"s" * 32, "other")
+        assert not verified(self.call(), webhook_signatures.shown_key(other))
+        assert not verified(self.call(), webhook_signatures.shown_key(b"s" * 32)), (
+            "nor is it the installation's secret itself"
+        )

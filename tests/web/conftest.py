@@ -19,11 +19,11 @@ from assent.settings import Mode
 from tests.api.house import LOOPBACK, Builder, House, make_empty_database
 from tests.cli.command import Server, serving
 
-expect.set_options(timeout=20_000)  # a busy machine is slow, and that is no failure
+expect.set_options(timeout=60_000)  # a busy machine is slow, and that is no failure
 GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
 _FORM = re.compile(r"<form(?P<head>[^>]*)>(?P<body>.*?)</form>", re.DOTALL)
 _HIDDEN = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)">')
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 VIOLATIONS = "document.addEventListener('securitypolicyviolation', e => console.error('CSP', e.violatedDirective))"
 DECIDED = timedelta(seconds=6)
 """Longer than a decision from the web can be taken back."""

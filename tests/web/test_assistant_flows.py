@@ -15,7 +15,7 @@ from tests.assistant.events import AFTER_EACH_FLOW, events_in
 from tests.cli.command import PATIENCE, Server, serving
 from tests.servers import wait_until
 
-REASON = re.compile("told to the agent", re.IGNORECASE)
+REASON = re.compile("sent to the agent", re.IGNORECASE)
 
 
 class Person:

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from playwright.async_api import Page, expect
 
-from assent.domain.access import Role
+from assent.identity.model.access import Role
 from tests.api.house import LOOPBACK
 from tests.cli.command import Server
 from tests.web.conftest import Desk
@@ -24,7 +24,7 @@ async def kinds(client: httpx.AsyncClient, **search: str) -> list[str]:
     page = await client.get(PATH, params=search)
     assert page.status_code == 200, page.text
     body = page.text[page.text.index("<main") :]
-    return re.findall(r'data-label="What"[^>]*><a href="[^"]*"><code>([^<]*)</code>', body)
+    return re.findall(r'data-label="Event type"[^>]*><a href="[^"]*"><code>([^<]*)</code>', body)
 
 
 async def test_what_happened_is_found_by_kind_who_about_when_and_text(desk: Desk, auditor: httpx.AsyncClient) -> None:
@@ -45,7 +45,7 @@ async def test_what_happened_is_found_by_kind_who_about_when_and_text(desk: Desk
     assert f'href="/inbox/{item["id"]}"' in page
     wrong = await auditor.get(PATH, params={"since": "yesterday", "text": "keep me"})
     assert wrong.status_code == 422
-    assert "is not a day" in wrong.text
+    assert "is not a date" in wrong.text
     assert 'value="keep me"' in wrong.text
 
 
@@ -66,7 +66,7 @@ async def test_the_chain_is_verified_and_a_change_is_seen(desk: Desk, auditor: h
     item = await desk.ask()
     whole = await auditor.post(f"{PATH}/verification", headers=FROM_HERE)
     told = (await auditor.get("/api/audit/verification")).json()
-    assert "The chain is whole" in whole.text
+    assert "The chain is intact" in whole.text
     assert told["hash"] in whole.text
     assert f"<dd>{told['seq']}</dd>" in whole.text
     await desk.change(f"UPDATE events SET kind = 'item.approved' WHERE subject = 'item:{item['id']}'")
@@ -88,8 +88,8 @@ async def test_it_can_be_exported_from_the_page(desk: Desk, auditor: httpx.Async
 async def test_who_may_not_is_told_what_it_takes(desk: Desk) -> None:
     for answer in (await desk.ana.get(PATH), await desk.ana.post(f"{PATH}/verification", headers=FROM_HERE)):
         assert answer.status_code == 403
-        assert "This needs the right audit:read" in answer.text
-        assert 'aria-label="Places"' in answer.text, "with everything around it"
+        assert "You need the scope audit:read" in answer.text
+        assert 'aria-label="Navigation"' in answer.text, "with everything around it"
 
 
 async def test_the_page_is_quiet(server: Server, link: str, quiet_page: Page) -> None:
@@ -98,7 +98,7 @@ async def test_the_page_is_quiet(server: Server, link: str, quiet_page: Page) ->
     await quiet_page.goto(f"{server.url}{PATH}")
     await expect(quiet_page.get_by_role("heading", name="Audit", exact=True)).to_be_visible()
     await quiet_page.get_by_role("button", name="Verify the chain").click()
-    await expect(quiet_page.get_by_role("status")).to_contain_text("The chain is whole")
+    await expect(quiet_page.get_by_role("status")).to_contain_text("The chain is intact")
     for width in (1280, 390, 320):
         await quiet_page.set_viewport_size({"width": width, "height": 800})
         assert await quiet_page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width

@@ -84,7 +84,7 @@ async def test_without_scripts_the_demos_draft_is_read_and_approved(server: Serv
         await sign_in(page, server)
         await page.get_by_role("link", name="send_email").first.click()
         await expect(page.get_by_role("row", name=re.compile("^subject text"))).to_contain_text("Re: ")
-        await expect(page.get_by_text("The agent’s words")).to_be_visible()
+        await expect(page.get_by_text("Agent’s explanation")).to_be_visible()
         item_id = page.url.rpartition("/")[2]
         await page.get_by_role("button", name="Approve", exact=True).click()
         await expect(page.get_by_role("status")).to_contain_text("Approved: send_email")
@@ -118,6 +118,35 @@ async def test_an_untouched_form_sent_by_a_browser_is_a_plain_approval(server: S
     assert (stands(server, item_id)["resolution"], stands(server, item_id)["revision"]) == ("accepted", 1)
 
 
+async def test_each_of_several_calls_gets_its_own_answer(server: Server, reader: Page) -> None:
+    """Respond stands beside the arguments for Edit, which are sent along and must not be taken for the answer."""
+    allowed = ["approve", "edit", "reject", "respond"]
+    calls = [{"key": str(n), "name": f"mail_{n}", "args": {"to": f"{n}@b.c"}, "allowed": allowed} for n in range(3)]
+    calls.append({"key": "3", "name": "ping", "args": {}, "allowed": allowed})
+    item_id = ask(server, actions=calls)
+    await reader.goto(f"{server.url}/inbox/{item_id}")
+    chosen = {"mail_0": "Respond", "mail_1": "Edit", "mail_2": "Approve", "ping": "Respond"}
+    for name, verb in chosen.items():
+        group = reader.get_by_role("group", name=f"Decision for {name}")
+        await group.get_by_label(verb, exact=True).check()
+        if verb == "Respond":
+            await group.get_by_text("Reason or answer").click()
+            await group.get_by_label("Sent to the agent").fill(f"not {name}")
+    edited = reader.get_by_role("group", name="Decision for mail_1")
+    await edited.get_by_text("Edit arguments").click()
+    await edited.locator("[name='a1.arg.to']").fill("new@b.c")
+    await reader.get_by_role("button", name="Send 4 decisions").click()
+    await expect(reader.get_by_role("status")).to_contain_text("Refund order 598")
+    decided = stands(server, item_id)
+    assert decided["status"] == "APPROVED"
+    [decision] = decided["decisions"]
+    said = {one["key"]: (one["verb"], one.get("message"), one.get("args")) for one in decision["actions"]}
+    assert said["0"] == ("respond", "not mail_0", None)
+    assert said["1"] == ("edit", None, {"to": "new@b.c"})
+    assert said["2"] == ("approve", None, None)
+    assert said["3"] == ("respond", "not ping", None)
+
+
 @pytest.mark.promise("REVIEW-17")
 async def test_the_keyboard_alone_rejects_with_a_reason_and_takes_it_back(server: Server, reader: Page) -> None:
     item_id = ask(server, title="By keyboard", actions=[{"name": "refund", "args": {"order": 1}}])
@@ -134,7 +163,7 @@ async def test_the_keyboard_alone_rejects_with_a_reason_and_takes_it_back(server
     await reader.keyboard.press("Enter")
     await expect(reader.get_by_role("status")).to_contain_text("Rejected: By keyboard")
     await reader.keyboard.press("z")
-    await expect(reader.get_by_role("status")).to_contain_text("Taken back")
+    await expect(reader.get_by_role("status")).to_contain_text("Undone")
     said = stands(server, item_id)["decisions"][0]["actions"][0]
     assert said["message"] == "Not a refund; z and a are letters here"
     await reader.keyboard.press("a")

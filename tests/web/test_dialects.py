@@ -40,7 +40,7 @@ class TestForms:
         content = {"name": "Mira", "age": 42, "member": False, "plan": "pro", "tags": ["a", "c"]}
         assert await desk.answer(item) == {"action": "accept", "content": content}
 
-    @pytest.mark.parametrize(("age", "told"), [("", "is needed"), ("old", "is not JSON"), ("4.5", "age")])
+    @pytest.mark.parametrize(("age", "told"), [("", "is required"), ("old", "is not JSON"), ("4.5", "age")])
     async def test_what_does_not_fit_is_named_and_kept(self, desk: Desk, age: str, told: str) -> None:
         item = await desk.raised({"kind": "form_elicitation", "message": "Who are you?", "schema": FORM})
         response = await desk.decide(item["id"], "accept", **(FILLED | {"a0.form.age": age}))
@@ -104,7 +104,7 @@ async def test_a_confirmation_needs_a_reason_to_be_rejected(desk: Desk) -> None:
     item = await desk.raised({"kind": "confirmation", "tool_calls": calls})
     bare = await desk.decide(item["id"], "reject", **{"a0.message": " "})
     assert bare.status_code == 422
-    assert "is needed to reject" in bare.text
+    assert "is required to reject" in bare.text
     assert (await desk.decide(item["id"], "reject", **{"a0.message": "Keep it"})).status_code == 303
     assert await desk.answer(item) == {"approvals": [{"call_id": "c1", "approved": False, "feedback": "Keep it"}]}
 
@@ -119,7 +119,7 @@ async def test_all_flag_combinations_offer_exactly_what_they_allow(desk: Desk) -
         page = await desk.open(item["id"])
         offered = {verb for verb in verbs.values() if f'name="verb" value="{verb}"' in page}
         assert offered == {verb for flag, verb in verbs.items() if config[flag]}, config
-        assert ("allows no answer" in page) is (flags == 0)
+        assert ("accepts no answer" in page) is (flags == 0)
 
 
 @pytest.mark.promise("INBOX-27", "INBOX-28")
@@ -127,7 +127,7 @@ async def test_what_is_malformed_is_shown_raw_with_what_is_wrong(desk: Desk) -> 
     broken: dict[str, Any] = {"action_request": {"action": 5, "args": "none"}, "config": {"allow_accept": "yes"}}
     item = await desk.raised(broken)
     page = await desk.open(item["id"])
-    assert "Not understood in full" in page
+    assert "Not fully understood" in page
     assert "action_request.action" in page
     assert (await desk.decide(item["id"], "respond", **{"a0.message": "try again"})).status_code == 303
     assert await desk.answer(item) == "try again"

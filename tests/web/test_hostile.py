@@ -12,8 +12,8 @@ import pytest
 from markupsafe import escape
 from playwright.async_api import Page
 
-from assent.web import markdown
-from assent.web.texts import is_unseen, shown, spelled
+from assent.surfaces.web.text import markdown
+from assent.surfaces.web.text.texts import is_unseen, shown, spelled
 from tests.cli.command import Server
 from tests.web.conftest import Desk
 from tests.web.test_browser import ask, sign_in

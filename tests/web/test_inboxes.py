@@ -75,11 +75,11 @@ async def test_an_assistants_id_will_do_and_the_name_is_ones_own(desk: Desk) -> 
 @pytest.mark.parametrize(
     ("typed", "why"),
     [
-        ({"graph_id": "nothing"}, "no graph or assistant &#39;nothing&#39;"),
+        ({"graph_id": "nothing"}, "graph or assistant &#39;nothing&#39; not found"),
         ({"graph_id": ""}, "Assistant/Graph ID is missing"),
         ({"url": ""}, "Deployment URL is missing"),
         ({"url": "https://remote.example:8123"}, "remote deployments come with a later release"),
-        ({"url": "nonsense"}, "not an address"),
+        ({"url": "nonsense"}, "not a valid server address"),
         ({"name": "x" * 101}, "at most 100"),
     ],
 )
@@ -103,14 +103,14 @@ async def test_a_search_is_saved_changed_and_removed(desk: Desk) -> None:
     unnamed = await save(desk, search="1", name="", filter="is:pending refund")
     assert "needs a name" in unnamed
     wrong = await save(desk, search="1", name="Refunds", filter="colour:blue")
-    assert "there is no field" in wrong
+    assert "unknown field" in wrong
     assert 'value="colour:blue"' in wrong
     inbox_id = await added(desk, search="1", name="Refunds", filter="is:pending refund")
     path = f"/inbox/inboxes/{inbox_id}"
     edit = (await desk.ana.get(path)).text
     assert 'value="Refunds"' in edit
     assert (await save(desk, path, search="1", name="Money", filter="refund")) == f"/inbox?inbox={inbox_id}"
-    assert "there is no field" in await save(desk, path, search="1", name="Money", filter="colour:blue")
+    assert "unknown field" in await save(desk, path, search="1", name="Money", filter="colour:blue")
     [view] = (await desk.ana.get("/api/inboxes")).json()
     assert (view["name"], view["filter"], view["count"]) == ("Money", "refund", 1)
     assert (await desk.ana.post(f"{path}/removal", headers=FROM_HERE)).headers["location"] == "/inbox"

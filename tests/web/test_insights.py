@@ -6,7 +6,7 @@ import httpx
 import pytest
 from playwright.async_api import Page, expect
 
-from assent.domain.access import Role
+from assent.identity.model.access import Role
 from tests.cli.command import Server
 from tests.web.conftest import Desk
 
@@ -29,7 +29,7 @@ async def approve(desk: Desk, count: int = 1) -> None:
 
 async def test_nothing_yet_is_said_plainly(desk: Desk) -> None:
     page = plain(await read(desk.ana))
-    for words in ("Nothing that was asked in this range has been decided yet.", "Nothing is open.", "No decisions"):
+    for words in ("No request from this range has been decided yet.", "No open items.", "No decisions"):
         assert words in page
 
 
@@ -38,7 +38,7 @@ async def test_the_figures_stand_in_charts_and_tables(desk: Desk) -> None:
     await desk.ask()
     page = await read(desk.ana)
     words = plain(page)
-    assert "Asked 3 Decided 2 Median time to decision" in words
+    assert "Requests 3 Decided 2 Median time to decision" in words
     assert "under an hour 1 1 to 24 hours 0" in words
     assert re.search(r"tool 2 100 % 0 % 0 % 0 %", words)
     assert re.search(r"you 2 100 % 0 % 0 % 0 %", words)
@@ -73,7 +73,7 @@ async def test_people_see_only_their_own_decisions(desk: Desk) -> None:
 async def test_who_approves_without_looking_is_told_gently(desk: Desk) -> None:
     await approve(desk, 10)
     words = plain(await read(desk.ana))
-    assert re.search(r"You approved 10 of 10 requests, with about [\d.]+ s for each\.", words)
+    assert re.search(r"You approved 10 of 10 requests, in about [\d.]+ s each\.", words)
     auditor = await desk.house.signed_in("kim", Role.ADMIN)
     assert "ana approved 10 of 10 requests" in plain(await read(auditor))
     [stamp] = (await desk.ana.get("/api/insights")).json()["stamps"]
@@ -107,5 +107,5 @@ async def test_a_browser_shows_it_without_a_complaint(quiet_page: Page, server: 
     for width in (1280, 390):
         await quiet_page.set_viewport_size({"width": width, "height": 844})
         await quiet_page.goto(f"{server.url}/inbox/insights?days=7")
-        await expect(quiet_page.get_by_role("heading", name="What is open, by age")).to_be_visible()
+        await expect(quiet_page.get_by_role("heading", name="Open items by age")).to_be_visible()
         assert await quiet_page.evaluate("document.documentElement.scrollWidth") <= width

@@ -7,33 +7,24 @@ from pathlib import Path
 
 import pytest
 
-import assent.web
+import assent.surfaces.web
 from assent import errors
-from assent.domain.access import Kind, Role
-from assent.domain.deliveries import RESUME, WEBHOOK
-from assent.services.policies import API, BUILT_IN, FILE
-from assent.web import (
-    charts,
-    conversation,
-    facets,
-    insights,
-    item_page,
-    keys,
-    language,
-    people_page,
-    policy_views,
-    preferences,
-    shell,
-    thread_page,
-    times,
-    words,
-)
-from assent.web.preferences import Preferences
-from assent.web.rendering import environment
+from assent.identity import assertions, passkeys
+from assent.identity.model.access import Kind, Role
+from assent.outbox.model import AUDIT_HEAD, RESUME, WEBHOOK
+from assent.review.decisions import confirmation
+from assent.review.model.calls import kinds
+from assent.review.policies import API, BUILT_IN, FILE
+from assent.surfaces.web import language, preferences
+from assent.surfaces.web.pages import insights, keys, people
+from assent.surfaces.web.preferences import Preferences
+from assent.surfaces.web.rendering import environment
+from assent.surfaces.web.text import times, words
+from assent.surfaces.web.views import charts, conversation, facets, item_page, policy_views, shell, thread_page
 from tests.api.house import LOOPBACK
 from tests.web.conftest import Desk, hidden
 
-WEB = Path(assent.web.__file__).parent
+WEB = Path(assent.surfaces.web.__file__).parent
 _HOLE = re.compile(r"%\((\w+)\)s|\{(\w+)\}")
 
 
@@ -67,8 +58,15 @@ def in_tables() -> Iterator[str]:
     yield from (sign.word for table in signs for sign in table.values())
     yield from (conversation._UNKNOWN.word, *insights.AGES, *(unit for *_, unit in charts._UNITS))
     yield from (sign.word for sign in policy_views.EFFECTS.values())
-    yield from (*keys.LIFETIMES.values(), *keys.KINDS.values(), *people_page.ROLES.values(), *Kind, *Role)
-    yield from (BUILT_IN, FILE, API, WEBHOOK, RESUME)
+    yield from (
+        *keys.LIFETIMES.values(),
+        *keys.OVERLAPS.values(),
+        *keys.KINDS.values(),
+        *people.ROLES.values(),
+        *Kind,
+        *Role,
+    )
+    yield from (BUILT_IN, FILE, API, WEBHOOK, RESUME, AUDIT_HEAD)
     for facet in facets.facets():
         yield from (facet.label, *(label for _, label in facet.values))
 
@@ -96,17 +94,28 @@ def test_nothing_is_translated_that_is_not_said() -> None:
         *item_page._REOPENED.values(),
         *(unit for _, unit in times._UNITS),
         *errors_words(),
+        *passkey_words(),
     }
     assert [one for one in language.translations("zh") if one not in said] == []
 
 
 def renderers_words() -> set[str]:
-    """Labels that renderers carry as plain texts."""
+    """Labels that renderers carry as plain texts, and the cautions about calls."""
     texts = set[str]()
-    for file in (WEB / "renderers").glob("*.py"):
+    calls = Path(str(kinds.__file__)).parent
+    for file in (*(WEB / "renderers").rglob("*.py"), *calls.rglob("*.py")):
         nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         texts |= {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return texts
+
+
+def passkey_words() -> set[str]:
+    """What stands against a confirmation is told in full: a person has to know why their device was not enough."""
+    files = (Path(str(one.__file__)) for one in (assertions, confirmation, passkeys))
+    nodes = (node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    said = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    kinds = (errors.ConfirmationRequired, errors.ConfirmationRefused, errors.FreshSignInRequired)
+    return said | {str(kind.hint) for kind in kinds}
 
 
 def errors_words() -> set[str]:

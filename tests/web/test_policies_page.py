@@ -4,7 +4,7 @@ import httpx
 import pytest
 from playwright.async_api import Page, expect
 
-from assent.domain.access import Role
+from assent.identity.model.access import Role
 from tests.api.house import LOOPBACK
 from tests.cli.command import Server
 from tests.web.conftest import Desk, hidden
@@ -61,18 +61,18 @@ async def test_the_rules_in_force_are_read_as_a_table(desk: Desk, boss: httpx.As
         "small &lt;refunds&gt;",
         "<code>args.amount &lt; 10</code>",
         "Runs freely",
-        "Asks a person",
+        "Needs approval",
         "2 people",
         "role admin",
         "group finance",
         "eve",
-        "not who started or edited it",
+        "not the person who started or edited it",
         "High",
         "reminder after 1h",
         "after 4h to group directors",
         "expires after 8h",
         '<span class="tag">approve</span>',
-        "whatever no rule names",
+        "all other calls",
         "Version 1 is in force",
         "boss",
     ):
@@ -120,7 +120,7 @@ async def test_a_version_that_came_in_between_is_not_run_over(desk: Desk, boss: 
     mine = form | {"policy": POLICY}
     refused = await boss.post(PATH, data=mine, headers=FROM_HERE)
     assert refused.status_code == 409
-    assert "was put in force by other while you wrote" in refused.text
+    assert "in force while you were editing" in refused.text
     assert '<span class="line add">+default = &#34;never&#34;</span>' in refused.text
     assert "approvals = 2" in refused.text
     assert (await boss.get("/api/policies")).json()["policy"]["default"]["then"] == "never"
@@ -136,7 +136,7 @@ async def test_versions_tell_who_when_and_what(desk: Desk, boss: httpx.AsyncClie
     page = (await desk.ana.get(PATH)).text
     assert '<span class="line cut">-approvals = 2</span>' in page
     assert '<span class="line add">+approvals = 3</span>' in page
-    assert "the first" in page
+    assert "first version" in page
     for number in range(22):
         await put(boss, POLICY.replace("4h", f"{number + 2}h"))
     first = (await desk.ana.get(PATH)).text
@@ -160,7 +160,7 @@ async def test_standing_approvals_are_shown_and_revoked(desk: Desk, boss: httpx.
     done = await boss.post(action, headers=FROM_HERE)
     assert done.status_code == 303
     after = (await boss.get(done.headers["location"])).text
-    assert "From now on a person is asked again" in after
+    assert "These calls need approval again" in after
     assert action not in after
 
 
@@ -170,7 +170,7 @@ async def test_the_page_is_quiet(server: Server, link: str, quiet_page: Page) ->
     await quiet_page.goto(f"{server.url}{PATH}")
     await expect(quiet_page.get_by_role("heading", name="Policies", exact=True)).to_be_visible()
     await quiet_page.get_by_role("button", name="Test against history").click()
-    await expect(quiet_page.get_by_role("status")).to_contain_text("asked about")
+    await expect(quiet_page.get_by_role("status")).to_contain_text("needed approval")
     for width in (1280, 390, 320):
         await quiet_page.set_viewport_size({"width": width, "height": 800})
         assert await quiet_page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.async_api import Browser, Page
 
-import assent.web
+import assent.surfaces.web
 from tests.cli.command import Server
 from tests.missing import missing
 from tests.web.test_browser import UGLY, ask, sign_in
@@ -25,6 +25,7 @@ PAGES = (
     "/inbox/policies",
     "/inbox/audit",
     "/inbox/settings",
+    "/inbox/settings/account",
     "/inbox/inboxes/new",
 )
 RUN = """async () => {
@@ -32,7 +33,7 @@ RUN = """async () => {
   const { violations } = await axe.run(document, { resultTypes: ['violations'] });
   return violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map(told).join(' | ')}`);
 }"""
-STATIC = Path(assent.web.__file__).parent / "static"
+STATIC = Path(assent.surfaces.web.__file__).parent / "static"
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,9 @@
 import importlib.metadata
 import json
 import re
+import time
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,10 +16,10 @@ from hypothesis import strategies as st
 from jinja2 import Template
 from markupsafe import Markup
 
-from assent.web import language, preferences
-from assent.web.diffs import Change
-from assent.web.preferences import Preferences
-from assent.web.renderers import (
+from assent.review.model.calls.sql import _BEGINS
+from assent.surfaces.web import language, preferences
+from assent.surfaces.web.preferences import Preferences
+from assent.surfaces.web.renderers import (
     Caution,
     Code,
     Diff,
@@ -33,16 +35,16 @@ from assent.web.renderers import (
     Text,
     Value,
     View,
-    amounts,
-    hosts,
     only,
     registry,
     rendered,
     renders,
     sign,
 )
-from assent.web.renderers.blocks import BLOCKS
-from assent.web.rendering import environment
+from assent.surfaces.web.renderers.blocks import BLOCKS
+from assent.surfaces.web.renderers.values import amounts, hosts
+from assent.surfaces.web.rendering import environment
+from assent.surfaces.web.text.diffs import Change
 from tests.docs.documents import blocks, read, rows, sections
 from tests.web.conftest import Desk
 
@@ -111,11 +113,15 @@ JSON = st.recursive(
 NASTY = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'`{{7*7}}\u202egnp.exe\u200b"
 
 
+REASONS = [{"risk": "high", "rule": "large refunds"}]
+
+
 def asked(type: str, args: Any, **more: Any) -> dict[str, Any]:
     """An item's view, as far as renderers look at it."""
-    action = {"key": "0", "name": more.pop("name", type), "args": args, "schema": more.pop("schema", None)}
+    rated = {"risk": more.get("risk", "high"), "risk_reasons": more.get("risk_reasons", REASONS)}
+    action = {"key": "0", "name": more.pop("name", type), "args": args, "schema": more.pop("schema", None), **rated}
     policy = {"version": 3, "rules": [{"name": "large refunds", "risk": "high"}], "problems": []}
-    item = {"id": "1", "type": type, "title": "Title", "description": None, "risk": "high", "policy": policy}
+    item = {"id": "1", "type": type, "title": "Title", "description": None, "policy": policy, **rated}
     return item | {"actions": [action]} | more
 
 
@@ -238,8 +244,8 @@ class TestToolCall:
         assert found == {"Risk": ["High"], "Why": ["large refunds"]}
 
     def test_no_risk_is_said_as_well(self) -> None:
-        found = facts(seen(asked("tool", None, risk=None, policy={"rules": []})))
-        assert found["Risk"] == ["No rule says"]
+        found = facts(seen(asked("tool", None, risk=None, risk_reasons=[])))
+        assert found["Risk"] == ["Not rated by any rule"]
 
     @pytest.mark.parametrize(
         ("name", "args", "label"),
@@ -287,7 +293,7 @@ class TestEmailDraft:
         found = seen(asked("email_draft", MAIL))
         assert facts(found)["To"] == ["Mira <mira@example.com>", "tom@other.org"]
         assert notes(found) == {"tom@other.org": "external"}
-        assert "It goes outside example.com. tom@other.org" in cautions(found)
+        assert "Recipients outside example.com. tom@other.org" in cautions(found)
         assert [one.text for one in found.blocks if isinstance(one, Text)] == ["Hi\nMira"]
 
     @pytest.mark.parametrize(
@@ -335,7 +341,7 @@ class TestConfigChange:
         assert diff.changes == (Change("a.b", None, "1"), Change("c d", '{"x":2}', None))
 
     def test_nothing_changed_is_said(self) -> None:
-        assert "Nothing would change" in cautions(seen(asked("config_change", {"current": {}, "proposed": {}})))
+        assert "No change" in cautions(seen(asked("config_change", {"current": {}, "proposed": {}})))
 
     def test_settings_without_sides_are_left_to_the_arguments(self) -> None:
         assert rendered(asked("config_change", {"limit": 40})) is None
@@ -356,7 +362,7 @@ class TestKnowledgeUpload:
         page = drawn(rendered(asked("knowledge_upload", {"documents": ["a.pdf", {"x": 1}]})))
         assert "a.pdf" in page
         assert "unnamed" in page
-        assert "No text of it was sent along." in page
+        assert "No text preview available." in page
 
     def test_only_the_beginning_is_shown_and_the_size_is_counted(self) -> None:
         found = drawn(rendered(asked("knowledge_upload", {"files": [{"name": "a", "content": "ü" * 5000}]})))
@@ -368,25 +374,25 @@ class TestSql:
     @pytest.mark.parametrize(
         ("statement", "told"),
         [
-            ("DELETE FROM orders", "deletes every row"),
-            ("delete from orders where 1=1", "deletes every row"),
+            ("DELETE FROM orders", "Deletes every row"),
+            ("delete from orders where 1=1", "Deletes every row"),
             (
                 "DELETE FROM a WHERE x = 1; DELETE FROM b;",
-                "deletes every row: there is no WHERE (DELETE). DELETE FROM b",
+                "Deletes every row: no WHERE clause (DELETE). DELETE FROM b",
             ),
-            ("DELETE FROM a -- WHERE id = 1", "deletes every row"),
-            ("DELETE FROM a /* WHERE id = 1 */", "deletes every row"),
-            ("DELETE FROM a USING (SELECT 1 FROM b WHERE true = false) c", "deletes every row"),
-            ("UPDATE a SET b = 'x WHERE y'", "changes every row"),
-            ("WITH x AS (UPDATE a SET b = 1) SELECT * FROM x WHERE c", "changes every row"),
+            ("DELETE FROM a -- WHERE id = 1", "Deletes every row"),
+            ("DELETE FROM a /* WHERE id = 1 */", "Deletes every row"),
+            ("DELETE FROM a USING (SELECT 1 FROM b WHERE true = false) c", "Deletes every row"),
+            ("UPDATE a SET b = 'x WHERE y'", "Changes every row"),
+            ("WITH x AS (UPDATE a SET b = 1) SELECT * FROM x WHERE c", "Changes every row"),
             ("DROP TABLE orders", "DROP"),
             ("ALTER TABLE a DROP COLUMN b", "DROP"),
             (r"INSERT INTO a VALUES ('\''); DROP TABLE b; --')", "DROP"),
-            (r"INSERT INTO a VALUES ('\''); DELETE FROM b; --')", "deletes every row"),
-            ("/*! DELETE FROM a */", "deletes every row"),
+            (r"INSERT INTO a VALUES ('\''); DELETE FROM b; --')", "Deletes every row"),
+            ("/*! DELETE FROM a */", "Deletes every row"),
             ("TRUNCATE orders", "TRUNCATE"),
             ("GRANT ALL ON a TO b", "GRANT"),
-            ("SELECT 1 -- " + "x" * 60_000, "too long"),
+            ("SELECT 1 -- " + "x" * 60_000, "Too long"),
         ],
     )
     def test_what_touches_too_much(self, statement: str, told: str) -> None:
@@ -453,6 +459,57 @@ class TestCodeAndShell:
         assert rendered(asked("tool", {"query": text}, name="run_sql"))
 
 
+HOSTILE = [
+    *(")", "(", "()", "'", '"', "\\", "/*", "--", "`", "<", "&", "[", "](", "{", "*_", "|", "~", "\n", " ", "\t"),
+    *("\u200b", "é", "a@", ",", ";", "http://", "a.", "1", "1,", "-", ":", "=", "a|", "a/../"),
+    *("DELETE ", "UPDATE a SET ", "curl ", "rm -r "),
+]
+
+
+def seconds(type: str, piece: str, size: int) -> float:
+    item = asked(type, {name: piece * (size // len(piece)) for name in GOOD[type]})
+    started = time.process_time()
+    if (found := rendered(item)) is not None:
+        drawn(found)
+    return time.process_time() - started
+
+
+def grows_too_fast(type: str, piece: str, size: int = 1_000) -> bool:
+    """Four times the text is four times the work, or a little more."""
+    seconds(type, piece, 100)  # what is read or compiled once
+    small = max(seconds(type, piece, size), 0.002)
+    return min(seconds(type, piece, 4 * size) for _ in range(2)) > 10 * small
+
+
+class TestGrowth:
+    @pytest.mark.parametrize("type", [*GOOD])
+    def test_the_work_grows_with_the_text_whatever_stands_in_it(self, type: str) -> None:
+        assert [piece for piece in HOSTILE if grows_too_fast(type, piece)] == []
+
+    def test_control_work_that_grows_with_the_square_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("assent.review.model.calls.sql._MOST_UNOPENED", 1_000_000)
+        assert grows_too_fast("sql", ")", 400)
+
+    def test_what_closes_nothing_hides_nothing(self) -> None:
+        for code in ('UPDATE "t)" SET a = 1', "UPDATE t SET a = 1 ) WHERE b", "DELETE FROM t )" + "(a)" * 100):
+            assert cautions(seen(asked("sql", {"sql": code}))), code
+        assert cautions(seen(asked("sql", {"sql": "SELECT 1" + ")" * 100})))
+
+    def test_an_item_is_not_copied_for_each_of_its_actions(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        copied: list[Any] = []
+
+        def copy(value: Any) -> Any:
+            copied.append(value)
+            return deepcopy(value)
+
+        monkeypatch.setattr("assent.surfaces.web.renderers.registry.deepcopy", copy)
+        item = several(*[("look", {"n": number}) for number in range(50)]) | {"asked": {"all": list(range(1_000))}}
+        for action in item["actions"]:
+            rendered(item, action)
+        assert [item["actions"][0]] in copied
+        assert item["asked"] not in copied
+
+
 class TestMoney:
     @pytest.mark.parametrize(
         ("amount", "shown"),
@@ -478,7 +535,7 @@ class TestMoney:
     def test_payee_account_and_what_is_odd(self) -> None:
         found = seen(asked("payment", PAYMENT | {"amount": "12,50", "payee": {"name": "Nordwind"}}))
         assert facts(found) == {"Payee": ["Nordwind"], "Account": ["DE02 1203 0000 0000 2020 51"]}
-        assert "more than one way" in cautions(found)
+        assert "The amount is ambiguous" in cautions(found)
         assert "negative" in cautions(seen(asked("payment", PAYMENT | {"amount": -5})))
 
     def test_the_total_of_several_is_exact(self) -> None:
@@ -489,7 +546,7 @@ class TestMoney:
 
     def test_no_total_over_two_currencies(self) -> None:
         found = seen(asked("payment", {"payments": [PAYMENT, PAYMENT | {"currency": "USD"}]}))
-        assert "There is no total" in cautions(found)
+        assert "No total" in cautions(found)
         assert isinstance(found.blocks[-1], Table)
 
     @given(
@@ -508,7 +565,7 @@ class TestCalendarEvent:
             "Event": ["Planning"],
             "Starts": ["Tuesday 2026-11-17, 15:00 Europe/Berlin (UTC+01:00)"],
             "Ends": ["Tuesday 2026-11-17, 16:30 Europe/Berlin (UTC+01:00)"],
-            "Length": ["1 h 30 min"],
+            "Duration": ["1 h 30 min"],
             "Repeats": ["Every week, 10 times (RRULE:FREQ=WEEKLY;COUNT=10)"],
             "Where": ["Room 4"],
             "Organizer": ["ana@example.com"],
@@ -536,14 +593,14 @@ class TestCalendarEvent:
 
     def test_the_length_counts_what_passes_when_the_clocks_change(self) -> None:
         night = {"start": "2026-10-25T01:00:00", "end": "2026-10-25T04:00:00", "timezone": "Europe/Berlin"}
-        assert facts(seen(asked("calendar_event", night)))["Length"] == ["4 h"]
-        assert facts(seen(asked("calendar_event", {"start": "2026-01-01", "duration_minutes": 1505})))["Length"] == [
+        assert facts(seen(asked("calendar_event", night)))["Duration"] == ["4 h"]
+        assert facts(seen(asked("calendar_event", {"start": "2026-01-01", "duration_minutes": 1505})))["Duration"] == [
             "1 d 1 h 5 min"
         ]
 
     def test_an_end_before_the_start(self) -> None:
         event = {"start": "2026-10-25T05:00:00Z", "end": "2026-10-25T04:00:00Z"}
-        assert "It ends before it begins." in cautions(seen(asked("calendar_event", event)))
+        assert "Ends before it starts." in cautions(seen(asked("calendar_event", event)))
 
     def test_a_rule_that_words_would_not_cover_stays_a_rule(self) -> None:
         for rule in ("FREQ=WEEKLY;BYDAY=MO", "FREQ=DAILY;INTERVAL=2", "FREQ=DAILY;COUNT=x", "often"):
@@ -558,7 +615,7 @@ class TestWorkspaceReview:
         page = drawn(found)
         assert facts(found) == {"Target path": ["/notes"], "Proposed changes": ["5"]}
         assert "I <strong>tidied</strong> the notes." in page
-        assert "The agent’s words" in page
+        assert "Agent’s explanation" in page
         assert ("change 3" in page, "change 4" in page, "+2 more" in page) == (True, False, True)
         assert not cautions(found)
 
@@ -566,10 +623,10 @@ class TestWorkspaceReview:
     @pytest.mark.parametrize(
         ("routing", "told"),
         [
-            ({"kind": "unrouted", "reason": "orphan", "chain": ["a", "b"]}, "deleted or moved. a → b"),
+            ({"kind": "unrouted", "reason": "orphan", "chain": ["a", "b"]}, "deleted or moved agent. a → b"),
             ({"kind": "unrouted", "reason": "cycle"}, "its own ancestor"),
             ({"kind": "unrouted", "reason": "depth_cap"}, "keep creating agents"),
-            ({"kind": "unrouted"}, "a circle, or too many"),
+            ({"kind": "unrouted"}, "a cycle, or too many"),
         ],
     )
     def test_an_unrouted_one_says_what_to_investigate(self, routing: dict[str, Any], told: str) -> None:
@@ -592,9 +649,9 @@ class TestQuestionsFormsAndLinks:
 
     def test_a_form_says_what_it_wants_to_know(self) -> None:
         found = seen(asked("form", {"message": "When?"}, schema=FORM))
-        assert facts(found) == {"Asks for": ["First day", "pin"]}
+        assert facts(found) == {"Requested fields": ["First day", "pin"]}
         assert notes(found) == {"pin": "optional"}
-        assert "It asks for a secret. Do you know who will get it? pin" in cautions(found)
+        assert "Asks for a secret. Check who receives it. pin" in cautions(found)
 
     def test_a_login_link_shows_its_whole_host(self) -> None:
         found = seen(asked("oauth", {"url": "https://accounts.example.com.evil.example:8443/login?next=x"}))
@@ -604,10 +661,10 @@ class TestQuestionsFormsAndLinks:
 
     def test_punycode_is_spelled_out(self) -> None:
         found = seen(asked("oauth", GOOD["oauth"]))
-        assert facts(found)["Spelled"] == ["аррӏе.example"]
+        assert facts(found)["Decoded"] == ["аррӏе.example"]
         assert notes(found) == {"аррӏе.example": "Cyrillic"}
         assert "xn--80ak6aa92e.example (аррӏе.example, Cyrillic)" in drawn(Rendering(Link(GOOD["oauth"]["url"])))
-        assert "look like others" in cautions(found)
+        assert "imitate other letters" in cautions(found)
         assert "not encrypted" in cautions(found)
 
     @pytest.mark.parametrize(
@@ -621,13 +678,13 @@ class TestQuestionsFormsAndLinks:
         ],
     )
     def test_an_address_with_two_readings_is_not_to_be_opened(self, address: str) -> None:
-        assert "only one way" in cautions(seen(asked("oauth", {"url": address})))
+        assert "ambiguous" in cautions(seen(asked("oauth", {"url": address})))
         assert "<a " not in drawn(Rendering(Link(address)))
 
     def test_numbers_are_no_names(self) -> None:
         for host in ("127.0.0.1", "127.0.0.1:80", "[::1]:8080"):
             assert hosts.is_number(host)
-            assert "a number" in cautions(seen(asked("oauth", {"url": f"https://{host}/"})))
+            assert "an IP address" in cautions(seen(asked("oauth", {"url": f"https://{host}/"})))
         assert not hosts.is_number("a.example:80")
 
 
@@ -673,7 +730,7 @@ class TestRegistering:
         finally:
             registry.load_plugins.cache_clear()
         assert groups == ["assent.renderers"]
-        [record] = [one for one in caplog.records if "could not be loaded" in one.message]
+        [record] = [one for one in caplog.records if "load renderer plugin failed" in one.message]
         assert vars(record)["entry_point"] == "broken"
 
     @pytest.mark.usefixtures("registered")
@@ -871,8 +928,8 @@ class TestOnThePage:
     async def test_the_view_of_a_real_item_is_what_renderers_get(self, desk: Desk) -> None:
         item = await desk.item((await desk.ask(type="config_change", payload=CHANGE))["id"])
         assert kinds(rendered(item)) == ["facts", "diff"]
-        tool = await desk.item((await desk.ask(type="tool", payload={"a": 1}))["id"])
-        assert facts(seen(tool))["Why"] == [one["name"] for one in tool["policy"]["rules"]]
+        tool = await desk.item((await desk.ask(type="tool", payload={"command": "sudo reboot"}))["id"])
+        assert facts(seen(tool))["Why"] == [reason["caution"] for reason in tool["risk_reasons"]]
 
 
 def _poisoned(value: Any) -> Any:
@@ -896,3 +953,10 @@ def _labels(rendering: Rendering) -> Iterator[str]:
             yield block.text
         elif isinstance(block, Text | Code | Markdown | Money) and block.label:
             yield block.label
+
+
+@pytest.mark.parametrize("comment", ["/**/", "--\n", "/* x */ ", "/*"])
+def test_comments_before_a_statement_are_read_once(comment: str) -> None:
+    """Every way to tell forty comments apart was tried before: more than there is time for."""
+    assert not _BEGINS.match(comment * 2_000 + "x")
+    assert _BEGINS.match("/* a */ -- b\n select 1")

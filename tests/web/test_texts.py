@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import FormData
 
-from assent.domain import canonical
-from assent.web import diffs, forms, markdown, texts
+from assent.kernel import canonical
+from assent.surfaces.web.text import diffs, markdown, texts
+from assent.surfaces.web.views import forms
 
 UNSEEN = (
     "\u202e\u202d\u2066\u2069\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad\u061c\u180e\u0000\u0008\u001b\u007f\u0085"
@@ -122,3 +123,17 @@ def test_references_and_alternatives_with_null_are_followed() -> None:
     }
     level, note, loop = forms.of_schema(schema)
     assert (level.kind, note.kind, loop.kind) == ("choice", "text", "json")
+
+
+@pytest.mark.parametrize("unit", ["é", "\u200b", " ", "a \n", "\u200bé", "\t \u00a0", "x" + " " * 999])
+def test_a_million_characters_are_shown_in_linear_time(unit: str) -> None:
+    """Each of these once took from seconds to hours; the suite would not end."""
+    text = unit * (1_000_000 // len(unit)) + "x"
+    assert texts.shown(text)
+    assert texts.shown_exactly(text)
+    assert texts.spelled(text)
+
+
+def test_a_row_of_blanks_that_does_not_end_a_line_is_passed_over_once() -> None:
+    text = "x" + " " * 200_000 + "x"
+    assert texts.shown_exactly(text) == text

@@ -10,10 +10,10 @@ import httpx
 import pytest
 from playwright.async_api import Page, expect
 
-from assent.domain.access import operator
-from assent.domain.threads import ThreadStatus
+from assent.identity.model.access import operator
 from assent.settings import Mode
-from assent.store import threads
+from assent.threads.model.threads import ThreadStatus
+from assent.threads.rows import threads
 from tests.api.house import LOOPBACK, Builder
 from tests.cli.command import Server
 from tests.web.conftest import GRAPHS, Desk
@@ -86,7 +86,7 @@ async def test_pages_are_turned_by_offset_and_limit(desk: Desk) -> None:
     assert 'rel="prev" href="/inbox/threads?status=idle"' in second
     assert 'rel="next"' not in second
     assert listed(await read(desk.ana, "/inbox/threads?limit=25")) == made
-    assert "There are no more threads here." in await read(desk.ana, "/inbox/threads?offset=500")
+    assert "No more threads." in await read(desk.ana, "/inbox/threads?offset=500")
 
 
 async def test_a_row_says_what_is_needed_and_what_was_said_last(desk: Desk) -> None:
@@ -94,7 +94,7 @@ async def test_a_row_says_what_is_needed_and_what_was_said_last(desk: Desk) -> N
     await thread(desk, values={"messages": [{"type": "ai", "content": "All is\n done."}]}, title="Trip to Marenby")
     page = await read(desk.ana, "/inbox/threads")
     asks, done = re.findall(r"<li.*?</li>", page[page.index("thread-rows") :], re.DOTALL)[::-1]
-    assert "Needs a person" in asks
+    assert "Needs attention" in asks
     assert "Requires Action" in asks
     assert item["title"] in asks
     assert "<strong>ask</strong>" in asks
@@ -129,8 +129,8 @@ async def test_an_inbox_shows_the_threads_of_its_graph_and_says_where_they_run(d
 
 
 async def test_nothing_yet_says_what_would_stand_there(desk: Desk) -> None:
-    assert "No thread has been started yet." in await read(desk.ana, "/inbox/threads")
-    assert "No thread is like that." in await read(desk.ana, "/inbox/threads?status=busy")
+    assert "No threads yet." in await read(desk.ana, "/inbox/threads")
+    assert "No threads match." in await read(desk.ana, "/inbox/threads?status=busy")
 
 
 async def test_the_conversation_with_its_calls_and_their_results(desk: Desk) -> None:
@@ -155,7 +155,7 @@ async def test_what_it_waits_for_its_past_and_its_graph(desk: Desk) -> None:
     assert f'href="/inbox/{item["id"]}"' in page
     past = plain(page[page.index('id="history"') : page.index('id="runs"')])
     assert re.search(r"0 __start__ put .* -1 input __start__", past)
-    assert re.search(r'<g class="node waiting"><title>put \(waits here\)</title>', page)
+    assert re.search(r'<g class="node waiting"><title>put \(waiting here\)</title>', page)
     assert ">START</text>" in page
     assert "Succeeded" in page[page.index('id="runs"') :]
     assert 'style="' not in page
@@ -167,8 +167,8 @@ async def test_a_settled_question_stands_beside_the_thread(desk: Desk, at_once: 
     await desk.decide(item["id"], "respond", **{"a0.message": "left"})
     await desk.answer(item)
     page = await read(desk.ana, f"/inbox/threads/{item['source']['thread_id']}")
-    assert "Waits for a person" not in page
-    assert f'href="/inbox/{item["id"]}"' in page[page.index("Decided before") :]
+    assert "Waiting for a decision" not in page
+    assert f'href="/inbox/{item["id"]}"' in page[page.index("Earlier decisions") :]
 
 
 @pytest.mark.promise("INBOX-29")
@@ -207,7 +207,7 @@ async def test_a_secret_of_an_item_is_covered_in_the_conversation_and_the_state(
 async def test_a_thread_whose_graph_is_gone_is_shown_without_its_past(desk: Desk) -> None:
     made = await thread(desk, values=TALK, graph_id="gone")
     page = await read(desk.ana, f"/inbox/threads/{made}")
-    assert "The history cannot be read" in page
+    assert "Cannot read the history" in page
     assert "<svg width=" not in page.replace('<svg class="icon"', "")
 
 

@@ -34,7 +34,7 @@ def call(server: Server, method: str, path: str, **sent: Any) -> Any:
 @asynccontextmanager
 async def someone(browser: Browser, server: Server, **context: Any) -> AsyncIterator[Page]:
     async with await browser.new_context(**context) as theirs:
-        theirs.set_default_timeout(20_000)
+        theirs.set_default_timeout(60_000)
         page = await theirs.new_page()
         await sign_in(page, server)
         yield page
@@ -136,7 +136,7 @@ async def test_an_edit_shows_old_and_new_and_is_kept_as_a_draft(server: Server, 
         await reader.get_by_role("textbox", name="amount").fill("299.5")
     await expect(reader.get_by_role("button", name="Approve with 2 changes")).to_be_visible()
     await reader.reload()
-    await expect(reader.get_by_text("Your draft is kept")).to_be_visible()
+    await expect(reader.get_by_text("Your draft is restored below.")).to_be_visible()
     await expect(reader.get_by_role("textbox", name="amount")).to_have_value("299.5")
     await reader.get_by_role("button", name="Approve with 2 changes").click()
     await expect(reader.get_by_role("status")).to_contain_text("Approved with 2 changes")
@@ -146,8 +146,8 @@ async def test_an_edit_shows_old_and_new_and_is_kept_as_a_draft(server: Server, 
 async def test_of_two_actions_one_goes_each_way(server: Server, reader: Page) -> None:
     item_id = ask(server, title="Two at once", actions=[REFUND, {"name": "close_account", "args": {"id": 7}}])
     await open_item(reader, server, item_id)
-    await reader.get_by_role("group", name="What to do with refund").get_by_label("Approve").check()
-    await reader.get_by_role("group", name="What to do with close_account").get_by_label("Reject").check()
+    await reader.get_by_role("group", name="Decision for refund").get_by_label("Approve").check()
+    await reader.get_by_role("group", name="Decision for close_account").get_by_label("Reject").check()
     await reader.get_by_role("button", name="Send 2 decisions").click()
     await expect(reader.get_by_role("status")).to_contain_text("Approved in part")
     said = [one["verb"] for one in stands(server, item_id)["decisions"][0]["actions"]]
@@ -163,9 +163,9 @@ async def test_of_two_browsers_one_wins_and_the_other_keeps_its_edit(server: Ser
         await ben.get_by_role("textbox", name="note").fill("what Ben wrote")
         await ana.get_by_role("button", name="Approve", exact=True).click()
         await expect(ana.get_by_role("status")).to_contain_text("Approved: Race")
-        await expect(ben.get_by_text("This has changed since you opened it.")).to_be_visible()
+        await expect(ben.get_by_text("This item changed after you opened it.")).to_be_visible()
         await ben.get_by_role("button", name="Approve with 1 change").click()
-        await expect(ben.get_by_role("alert")).to_contain_text("was first")
+        await expect(ben.get_by_role("alert")).to_contain_text("already approved this")
         await expect(ben.get_by_role("alert")).to_contain_text("what Ben wrote")
     assert len(stands(server, item_id)["decisions"]) == 1
 
@@ -205,7 +205,7 @@ async def test_by_keyboard_alone_from_item_to_item(server: Server, reader: Page)
     await expect(reader.get_by_role("status")).to_contain_text("Approved: Keys 1")
     await expect(reader.get_by_role("heading", name="Keys 2")).to_be_visible()
     await reader.keyboard.press("z")
-    await expect(reader.get_by_role("status")).to_contain_text("Taken back: Keys 1")
+    await expect(reader.get_by_role("status")).to_contain_text("Undone: Keys 1")
     await reader.keyboard.press("j")
     await expect(reader.get_by_role("heading", name="Keys 2")).to_be_visible()
     await reader.keyboard.press("r")
@@ -221,7 +221,7 @@ async def test_by_keyboard_alone_from_item_to_item(server: Server, reader: Page)
     await expect(reader.get_by_role("button", name="Insights")).to_be_visible()
     await reader.keyboard.press("Escape")
     await reader.keyboard.press("?")
-    await expect(reader.get_by_role("dialog", name="Keys")).to_be_visible()
+    await expect(reader.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
     assert [stands(server, one)["status"] for one in ids] == ["PENDING", "REJECTED", "PENDING"]
 
 
@@ -230,10 +230,10 @@ async def test_chosen_rows_are_approved_together_after_a_preview(server: Server,
     await reader.goto(f"{server.url}/inbox?q=type:bulk_test")
     await reader.keyboard.press("j")
     await reader.keyboard.press("x")
-    await reader.get_by_role("checkbox", name="Choose Bulk 0").check()
-    await expect(reader.get_by_text("2 chosen")).to_be_visible()
+    await reader.get_by_role("checkbox", name="Select Bulk 0").check()
+    await expect(reader.get_by_text("2 selected")).to_be_visible()
     await reader.reload()
-    await expect(reader.get_by_text("2 chosen")).to_be_visible()
+    await expect(reader.get_by_text("2 selected")).to_be_visible()
     await reader.get_by_role("button", name="Approve…").click()
     await expect(reader.get_by_role("heading", name="Approve 2 of 2?")).to_be_visible()
     assert {stands(server, one)["status"] for one in ids} == {"PENDING"}
@@ -336,9 +336,10 @@ async def test_of_a_long_list_only_what_is_near_is_in_the_page(server: Server, r
     await reader.goto(f"{server.url}/inbox?q=type:long_test")
     rows = reader.locator("tr[data-id]")
     first, last = (reader.get_by_role("link", name=f"Long {number:03}") for number in (149, 0))
-    while not await last.count():
-        await reader.locator("#list").evaluate("list => list.scrollTo(0, list.scrollHeight)")
-        await reader.evaluate("new Promise(requestAnimationFrame)")
+    async with asyncio.timeout(120):
+        while not await last.count():
+            await reader.locator("#list").evaluate("list => list.scrollTo(0, list.scrollHeight)")
+            await reader.evaluate("new Promise(requestAnimationFrame)")
     await expect(first).to_have_count(0)
     assert await rows.count() < 130
     call(server, "POST", f"/api/inbox/items/{ids[-1]}/cancellation", json={})
@@ -348,6 +349,23 @@ async def test_of_a_long_list_only_what_is_near_is_in_the_page(server: Server, r
     await expect(last).to_have_count(0)
     await reader.keyboard.press("j")
     await expect(first).to_be_focused()
+
+
+async def test_older_rows_that_did_not_come_are_asked_for_again(server: Server, page: Page) -> None:
+    await sign_in(page, server)
+    for number in range(60):
+        ask(server, title=f"Older {number:03}", type="older_test")
+    refused = []
+
+    async def refuse_once(route: Route) -> None:
+        refused.append(route.request.url)
+        await (route.fulfill(status=429) if len(refused) == 1 else route.continue_())
+
+    await page.route("**/inbox?*cursor=*", refuse_once)
+    await page.goto(f"{server.url}/inbox?q=type:older_test")
+    await page.locator("#list").evaluate("list => list.scrollTo(0, list.scrollHeight)")
+    await expect(page.get_by_role("link", name="Older 000")).to_be_visible()
+    assert len(refused) == 2
 
 
 async def test_while_editing_there_is_one_approve_and_it_takes_the_edit(server: Server, reader: Page) -> None:
@@ -394,10 +412,10 @@ async def test_what_was_chosen_and_typed_outlives_a_reload(server: Server, reade
     item_id = ask(server, title="Half done", actions=[REFUND, {"name": "close_account", "args": {"id": 7}}])
     await open_item(reader, server, item_id)
     async with reader.expect_response(lambda one: one.url.endswith("/claim")):
-        await reader.get_by_role("group", name="What to do with refund").get_by_label("Reject").check()
+        await reader.get_by_role("group", name="Decision for refund").get_by_label("Reject").check()
         await reader.get_by_role("textbox", name="Comment").fill("not yet sent")
     await reader.reload()
-    await expect(reader.get_by_role("group", name="What to do with refund").get_by_label("Reject")).to_be_checked()
+    await expect(reader.get_by_role("group", name="Decision for refund").get_by_label("Reject")).to_be_checked()
     await expect(reader.get_by_role("textbox", name="Comment")).to_have_value("not yet sent")
     await reader.get_by_role("button", name="Comment", exact=True).click()
     await expect(reader.locator("#comments")).to_contain_text("not yet sent")

@@ -1,7 +1,7 @@
-"""The calls of one message on their way through the gate to the MCP server: what came of them, and what is asked first.
+"""Makes the calls of one message through the gate at the MCP server, and collects results and questions.
 
-A call under a grant is made once. Where the server wants something of the person before it does anything, the grant
-waits with the call, and both go on once it is answered: nobody is asked for the same approval twice.
+A call under a grant is made once. If the server needs input from the person first, the grant waits with the call, and
+both continue after the answer: no approval is requested twice.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from langchain_core.messages import ToolCall, ToolMessage
 
-from assent.assistant import messages as conversation
+from assent.assistant import messages
 from assent.assistant.mcp import Asked, McpClient
 from assent.assistant.mcp_faults import McpFailed, McpLost
 from assent.assistant.messages import call_id
@@ -23,7 +23,7 @@ from assent.gate.results import CutOff
 
 
 class Calling:
-    """`results` are the answers so far, by the calls' ids; `elicitations` what has to be asked before the others."""
+    """`results` are the answers so far, by call id; `elicitations` are the questions that block the other calls."""
 
     def __init__(self, client: McpClient, catalogue: Catalogue, state: RequestState, inbox: Keeper | None) -> None:
         self.results: dict[str, ToolMessage] = dict(state.get("results") or {})
@@ -33,18 +33,18 @@ class Calling:
         self._catalogue = catalogue
         self._inbox = inbox
         self._allowed = state.get("allowed_types") or []
-        self._approved_as = {one["call_id"]: one["approved_as"] for one in state.get("approvals") or []}
+        self._approved_as = {outcome["call_id"]: outcome["approved_as"] for outcome in state.get("approvals") or []}
 
     async def make(self, call: ToolCall, invalid: str | None) -> None:
-        """Calls of tools that the request may not use, and calls that cannot be read, go no further than here."""
+        """Makes a call. Invalid calls and calls of tools that the request may not use are refused here."""
         id = call_id(call)
         tool = self._catalogue.usable(call["name"], self._allowed)
         if id in self.results:
             return
         if invalid is not None:
-            self.results[id] = conversation.said(call, f"Error: {invalid}", failed=True)
+            self.results[id] = messages.answer(call, f"Error: {invalid}", failed=True)
         elif tool is None:
-            self.results[id] = conversation.said(call, _unusable(call["name"]), failed=True)
+            self.results[id] = messages.answer(call, _unusable(call["name"]), failed=True)
         else:
             await self._client.connect()  # before anything is marked as started
             message = await self._passed(call, tool)
@@ -52,7 +52,7 @@ class Calling:
                 self.results[id] = message.model_copy(update={"tool_call_id": id, "id": None})
 
     async def _passed(self, call: ToolCall, tool: Tool) -> ToolMessage | None:
-        """Under its grant, once, or with what was recorded the first time. None where it has to wait."""
+        """Makes the call once under its grant, or returns its recorded result. None if it has to wait."""
         lost: list[McpFailed] = []
 
         async def make(args: Any) -> ToolMessage:
@@ -63,7 +63,7 @@ class Calling:
                 raise Stopped from None
             except McpFailed as error:
                 lost.append(error)
-                if tool.idempotent:  # the server knows a second try, so the grant waits for one
+                if tool.idempotent:  # the server recognises a retry, so the grant waits for one
                     raise Stopped from None
                 if isinstance(error, McpLost):
                     raise CutOff from None
@@ -85,15 +85,15 @@ class Calling:
                 raise lost[0] from None
             return None
         except (results.CallFailed, results.ResultLost) as error:
-            return conversation.said(call, f"Error: {error}", failed=True)
+            return messages.answer(call, f"Error: {error}", failed=True)
         return message
 
     async def _made(self, call: ToolCall, tool: Tool, args: dict[str, Any]) -> ToolMessage:
-        """The call itself. A server that knows a second try of the same call is told which one it is."""
+        """Makes the call, with an idempotency key if the tool accepts one."""
         grant = current_grant()
-        given = {name: value for name, value in args.items() if name != KEY} if tool.idempotent else args
+        arguments = {name: value for name, value in args.items() if name != KEY} if tool.idempotent else args
         keyed = {KEY: grant.id} if tool.idempotent and grant is not None else {}
-        result = await self._client.call(tool.name, {**given, **keyed}, self.answers.get(call_id(call)) or {})
+        result = await self._client.call(tool.name, {**arguments, **keyed}, self.answers.get(call_id(call)) or {})
         return ToolMessage(
             content=result.text,
             artifact=None if result.structured is None else {"structured_content": result.structured},
@@ -103,7 +103,7 @@ class Calling:
         )
 
     def _ask(self, id: str, asked: Asked) -> None:
-        """A question that comes again was not answered in the server's eyes."""
+        """Records a question. A repeated question means that the server did not accept its answer."""
         self.answers.get(id, {}).pop(asked.key, None)
         self.elicitations.append({"call_id": id, "key": asked.key, "value": asked.value})
 

@@ -3,7 +3,7 @@
     policy_router → task_executor → human_clarification | human_confirmation | use_tools | END
     use_tools → oauth_needed | task_executor
 
-Nothing is connected before a node needs it, so looking at a thread reaches no server.
+Connections open when a node needs them, so reading a thread contacts no server.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ async def make_graph(config: RunnableConfig) -> AsyncIterator[Graph]:
     settings = read_assistant_settings()
     configurable = config.get("configurable") or {}
     thread_id = configurable.get("thread_id")
-    if not configurable.get("__is_for_execution__", True):  # only its shape is asked for: no provider is needed
+    if not configurable.get("__is_for_execution__", True):  # only its structure is needed: no provider
         settings = AssistantSettings(calendar=settings.calendar)
     async with opened(settings) as graph:
         with traced(settings, str(thread_id) if thread_id else None) as callbacks:

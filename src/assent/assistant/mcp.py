@@ -1,9 +1,9 @@
-"""The assistant's MCP client, for both eras of the protocol.
+"""The assistant's MCP client, for both generations of the protocol.
 
-A server that wants something of the person ends the call with a question: since 2026-07-28 as `input_required`, before
-as error −32042 or over the open connection, which is then dropped. Nothing is kept open while a person thinks. The call
-is made again from its first round with what they said, and takes each answer by the question's key: what comes first
-the second time may be another question. Either side may be restarted meanwhile.
+A server that needs input from the person ends the call with a question: since 2026-07-28 as `input_required`, before
+as error −32042 or over the open connection, which is then dropped. Nothing stays open while a person decides. The call
+is repeated from its first round with the answers, each matched by the question's key, because the order of questions
+may change. Either side may be restarted meanwhile.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from assent.assistant.mcp_faults import McpFailed, unreachable
 from assent.assistant.tools import Tool
-from assent.domain import canonical
-from assent.domain.canonical import Json
+from assent.assistant.upstream import call_tool
 from assent.errors import ConfigError
+from assent.kernel import canonical
+from assent.kernel.canonical import Json
 
 if TYPE_CHECKING:
     from fastmcp import Client
@@ -30,17 +31,17 @@ CALL_SECONDS = 300
 _MOST_ROUNDS = 10
 _URL_REQUIRED = -32042
 _LOST = (-32000, -32001)
-"""How the client itself says that the connection closed, or that no answer came."""
+"""The client's own codes for a closed connection and for a missing response."""
 _NO_ANSWER = (-32603, "Server returned an error response")
-"""How it says that a web server answered, and not the MCP server behind it."""
+"""The client's error if a web server answered instead of the MCP server behind it."""
 
 Target = Callable[[], Any]
-"""Makes what FastMCP's client connects to, anew for each connection: a transport, or a server in this process."""
+"""Makes the target of each connection of FastMCP's client: a transport, or a server in this process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a call came to: a tool's result or its error, as the model is to read it."""
+    """The result or the error of a tool, as text for the model."""
 
     text: str
     failed: bool = False
@@ -48,7 +49,7 @@ class Result:
 
 
 class Asked(Exception):
-    """The server wants something of the person first. `value` is a pause of ours (docs/dialects.md)."""
+    """The server needs input from the person first. `value` is the value of a pause (docs/dialects.md)."""
 
     def __init__(self, key: str, value: dict[str, Any]) -> None:
         super().__init__(key)
@@ -58,14 +59,14 @@ class Asked(Exception):
 
 @dataclass(slots=True)
 class _Attempt:
-    """One call on its way over a connection on which the server may ask."""
+    """One call over a connection on which the server may ask."""
 
     answers: Mapping[str, Json]
     given: set[str] = field(default_factory=set)
     asked: asyncio.Future[Asked] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def answer(self, key: str) -> Json:
-        """What the person said to this question; None where it has not been put to them, or is put again."""
+        """The person's answer to this question; None if it was not asked yet, or is asked again."""
         if key in self.given or key not in self.answers:
             return None
         self.given.add(key)
@@ -74,7 +75,7 @@ class _Attempt:
 
 class McpClient:
     def __init__(self, target: Target, *, name: str, mode: str = "auto") -> None:
-        """`name` is what messages call the server. Nothing is opened before the first use."""
+        """`name` is the server's name in messages. The connection opens at the first use."""
         self._target = target
         self._name = name
         self._mode = mode
@@ -84,24 +85,24 @@ class McpClient:
         self._tools: list[Tool] | None = None
 
     async def tools(self) -> list[Tool]:
-        """Listed once, when they are first needed."""
+        """The server's tools, listed once, at the first use."""
         if self._tools is None:
             client = await self.connect()
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):
-                    found = await client.list_tools()
+                    listed = await client.list_tools()
             except Exception as error:  # noqa: BLE001 - the transports raise whatever they like
                 raise await self._lost(error) from None
-            self._tools = [_tool(one) for one in found]
+            self._tools = [_tool(tool) for tool in listed]
         return self._tools
 
     async def connect(self) -> Client[Any]:
-        """The open connection. Calls of one connection are made one after another."""
+        """The open connection. Its calls are made one after another."""
         if self._client is not None and self._client.is_connected():
             return self._client
         await self.close()
         try:
-            target = await asyncio.to_thread(self._target)  # imports FastMCP, which takes its time
+            target = await asyncio.to_thread(self._target)  # imports FastMCP, which is slow
             client = self._made(target)
             async with asyncio.timeout(CONNECT_SECONDS):
                 await client.__aenter__()  # type: ignore[no-untyped-call]
@@ -113,7 +114,7 @@ class McpClient:
         return client
 
     async def call(self, name: str, args: Mapping[str, Json], answers: Mapping[str, Json]) -> Result:
-        """Makes a call, with what the person has said to its questions so far. Raises `Asked` for the next one."""
+        """Makes a call with the answers to its questions so far. Raises `Asked` for the next question."""
         async with self._lock:
             client = await self.connect()
             self._attempt = _Attempt(answers)
@@ -131,7 +132,7 @@ class McpClient:
     def _made(self, target: Any) -> Client[Any]:
         from fastmcp import Client
 
-        return Client(target, mode=self._mode, elicitation_handler=self._heard, timeout=CALL_SECONDS)
+        return Client(target, mode=self._mode, elicitation_handler=self._elicit, timeout=CALL_SECONDS)
 
     async def _called(self, client: Client[Any], name: str, args: dict[str, Json], attempt: _Attempt) -> Result:
         from mcp.shared.exceptions import MCPError
@@ -155,24 +156,20 @@ class McpClient:
             raise await self._lost(error, sent=True) from None
 
     async def _rounds(self, client: Client[Any], name: str, args: dict[str, Json], attempt: _Attempt) -> CallToolResult:
-        """Answers what the server asks by ending the call, round after round, as long as the answers are known."""
+        """Answers the server's questions, round after round, as long as there are answers."""
         from mcp_types import InputRequiredResult
 
-        said: dict[str, Any] = {}
+        responses: dict[str, Any] = {}
         state: str | None = None
         for _ in range(_MOST_ROUNDS):
-            result = await client._await_with_session_monitoring(
-                client.session.call_tool(
-                    name, args, input_responses=said or None, request_state=state, allow_input_required=True
-                )
-            )
+            result = await call_tool(client, name, args, answers=responses, state=state)
             if not isinstance(result, InputRequiredResult):
                 return result
-            said, state = _said(result.input_requests or {}, attempt), result.request_state
+            responses, state = _responses(result.input_requests or {}, attempt), result.request_state
         raise RuntimeError(f"{name} asked more than {_MOST_ROUNDS} times")
 
-    async def _heard(self, message: str, kind: Any, params: Any, context: Any) -> ElicitResult:
-        """A question over the open connection, as before 2026-07-28. It has no key, so it is known by what it asks."""
+    async def _elicit(self, message: str, kind: Any, params: Any, context: Any) -> ElicitResult:
+        """A question over the open connection, as before 2026-07-28. It has no key, so its content is hashed."""
         from mcp_types import ElicitResult
 
         attempt = self._attempt
@@ -180,16 +177,16 @@ class McpClient:
             return ElicitResult(action="cancel")
         value = _value(params)
         key = canonical.digest({name: part for name, part in value.items() if name in ("message", "schema")})[:16]
-        known = attempt.answer(key)
-        if known is not None:
-            return _elicited(known)
+        answer = attempt.answer(key)
+        if answer is not None:
+            return _elicited(answer)
         attempt.asked.set_result(Asked(key, value))
-        await asyncio.Event().wait()  # until the connection is dropped: any answer would let the call go on
+        await asyncio.Event().wait()  # until the connection is dropped: any answer would continue the call
         raise AssertionError
 
     async def _dropped(self, making: asyncio.Future[Any]) -> None:
         making.cancel()
-        with suppress(Exception, asyncio.CancelledError):  # whatever it says now, it was cut off
+        with suppress(Exception, asyncio.CancelledError):  # it is cancelled, so its error does not matter
             await making
         await self.close()
 
@@ -208,8 +205,8 @@ def server_at(url: str, headers: Mapping[str, str]) -> Target:
 
 
 def server_of(command: str, environment: Mapping[str, str]) -> Target:
-    """A server that is started by this process and speaks over its standard streams. It gets `environment` beside the
-    few variables that every program needs."""
+    """A server that this process starts and that uses its standard streams. It gets `environment` and the few variables
+    that every program needs."""
     parts = shlex.split(command)
     if not parts:
         raise ConfigError("ASSISTANT_MCP_COMMAND is empty")
@@ -222,42 +219,42 @@ def server_of(command: str, environment: Mapping[str, str]) -> Target:
     return target
 
 
-def _tool(found: Any) -> Tool:
-    meta = found.meta or {}
+def _tool(listed: Any) -> Tool:
+    meta = listed.meta or {}
     tags = (meta.get("fastmcp") or meta.get("_fastmcp") or {}).get("tags") or ()
-    hints = found.annotations
+    hints = listed.annotations
     return Tool(
-        name=found.name,
-        description=found.description or "",
-        schema=found.input_schema,
+        name=listed.name,
+        description=listed.description or "",
+        schema=listed.input_schema,
         tags=tuple(map(str, tags)),
         reads_only=bool(hints and hints.read_only_hint and not hints.destructive_hint),
     )
 
 
-def _said(requests: Mapping[str, Any], attempt: _Attempt) -> dict[str, Any]:
-    """The answers to a round, by its keys; raises the first question that has none."""
+def _responses(requests: Mapping[str, Any], attempt: _Attempt) -> dict[str, Any]:
+    """The answers to a round, by key; raises the first question without one."""
     from mcp_types import ElicitRequest
 
-    said = {}
+    responses = {}
     for key, request in requests.items():
         if not isinstance(request, ElicitRequest):
-            raise RuntimeError(f"the server asks for {request.method}, which this client does not do")
-        known = attempt.answer(key)
-        if known is None:
+            raise RuntimeError(f"the server asks for {request.method}, which this client does not support")
+        answer = attempt.answer(key)
+        if answer is None:
             raise Asked(key, _value(request.params))
-        said[key] = _elicited(known)
-    if not said:
-        raise RuntimeError("the server asks to be called again without asking anything")
-    return said
+        responses[key] = _elicited(answer)
+    if not responses:
+        raise RuntimeError("the server requires input without a question")
+    return responses
 
 
 def _refused(error: Any, attempt: _Attempt) -> Result:
-    """A protocol error is a result for the model, too; a login that is missing is a question."""
+    """A protocol error is a result for the model; a missing login is a question."""
     if error.error.code != _URL_REQUIRED:
         return Result(f"Error {error.error.code}: {error.error.message}", failed=True)
     data = error.error.data if isinstance(error.error.data, dict) else {}
-    wanted = next((one for one in data.get("elicitations") or () if isinstance(one, dict) and one.get("url")), None)
+    wanted = next((item for item in data.get("elicitations") or () if isinstance(item, dict) and item.get("url")), None)
     if wanted is None:
         return Result(f"Error {error.error.code}: {error.error.message}", failed=True)
     answer = attempt.answers.get("url")
@@ -268,7 +265,7 @@ def _refused(error: Any, attempt: _Attempt) -> Result:
 
 
 def _value(params: Any) -> dict[str, Any]:
-    """The question as a pause of ours."""
+    """The question as the value of a pause."""
     url = getattr(params, "url", None)
     if url is not None:
         return _link(str(url), params.message, getattr(params, "elicitation_id", None))
@@ -287,5 +284,5 @@ def _elicited(answer: Json) -> ElicitResult:
 
 
 def _result(result: Any) -> Result:
-    parts = [one.text if one.type == "text" else f"[{one.type}]" for one in result.content]
+    parts = [part.text if part.type == "text" else f"[{part.type}]" for part in result.content]
     return Result("\n".join(parts), failed=bool(result.is_error), structured=result.structured_content)

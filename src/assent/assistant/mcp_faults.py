@@ -1,4 +1,4 @@
-"""How an MCP server fails, and what may be said about it: its address may hold secrets, and so may its errors."""
+"""Errors of MCP servers, reported without secrets: their addresses and messages may contain some."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)\]]+", re.IGNORECASE)
 
 
 class McpFailed(RuntimeError):
-    """The MCP server cannot be reached. Not `Unavailable`: runs wait for a database that is."""
+    """The MCP server cannot be reached. Not `Unavailable`, on which runs wait for the database."""
 
 
 class McpLost(McpFailed):
-    """The server was lost after a call was sent to it: whether it was carried out, nobody knows."""
+    """The connection was lost after a call was sent: whether the call took effect is unknown."""
 
 
 def shown(url: str) -> str:
-    """The address without what may be secret in it: scheme, host and port."""
+    """The address without possible secrets: scheme, host and port."""
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
-        return "at a wrong address"
+        return "at an invalid address"
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
     return f"{parts.scheme}://{host}{port}"
 
 
 def unreachable(name: str, error: BaseException, *, sent: bool = False) -> McpFailed:
-    log.warning("the MCP server %s failed\n%s", name, _told(error))
+    log.warning("call MCP server %s failed\n%s", name, _without_addresses(error))
     if sent and not _was_refused(error):
         return McpLost(f"the MCP server {name} was lost in the middle of a call")
     return McpFailed(f"the MCP server {name} cannot be reached: check ASSISTANT_MCP_URL, and that it runs")
 
 
-def _told(error: BaseException) -> str:
+def _without_addresses(error: BaseException) -> str:
     lines = "".join(traceback.format_exception(error))
-    return _ADDRESS.sub(lambda found: shown(found[0]), lines).rstrip()
+    return _ADDRESS.sub(lambda match: shown(match[0]), lines).rstrip()
 
 
 def _was_refused(error: BaseException) -> bool:
-    """Whether it never got as far as the server."""
-    return any(isinstance(one, httpx.ConnectError | httpx.ConnectTimeout) for one in _chain(error))
+    """Whether the request never reached the server."""
+    return any(isinstance(cause, httpx.ConnectError | httpx.ConnectTimeout) for cause in _chain(error))
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         if isinstance(error, BaseExceptionGroup):
-            for one in error.exceptions:
-                yield from _chain(one)
+            for inner in error.exceptions:
+                yield from _chain(inner)
         error = error.__cause__ or error.__context__

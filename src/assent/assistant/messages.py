@@ -1,7 +1,7 @@
 """The conversation's rules, as pure functions: every tool call gets exactly one answer, in the order of the calls.
 
-A call that was put off gets a placeholder under its first id, and is made again in a message of ours under a new one:
-providers refuse a history in which a call has no answer, or two.
+A deferred call gets a placeholder under its first id, and is repeated in a message of ours under a new id: providers
+refuse a history in which a call has no answer, or two.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from langchain_core.messages.tool import tool_call
 
 INVALID = "assent_invalid"
-"""In a message's `additional_kwargs`: the calls whose arguments could not be read, and why."""
+"""Key in a message's `additional_kwargs`: the calls with invalid arguments, and the errors."""
 
 _DEFERRED = "Deferred: this call is made in the next message."
 _CHANGED = "Deferred: a person has changed this call. It is made, as changed, in the next message."
 
 
 def last_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
-    """The calls of the last message, which are still to be made."""
+    """The calls of the last message, which have no answer yet."""
     message = messages[-1] if messages else None
     return message.tool_calls if isinstance(message, AIMessage) else []
 
@@ -35,8 +35,8 @@ def call_id(call: ToolCall) -> str:
 
 
 def normalised(message: AIMessage, before: Iterable[AnyMessage]) -> AIMessage:
-    """The message with an id of its own for each call, and with the calls that could not be read among the others."""
-    taken = {call["id"] for one in before if isinstance(one, AIMessage) for call in one.tool_calls}
+    """The message with a unique id for each call, and with the invalid calls among the others."""
+    taken = {call["id"] for earlier in before if isinstance(earlier, AIMessage) for call in earlier.tool_calls}
     calls: list[ToolCall] = []
     invalid: dict[str, str] = {}
     for call in message.tool_calls:
@@ -51,22 +51,22 @@ def normalised(message: AIMessage, before: Iterable[AnyMessage]) -> AIMessage:
 
 
 def again(calls: Sequence[ToolCall]) -> AIMessage:
-    """A message of ours that makes these calls, under the ids they have."""
+    """A message of ours with these calls, under their present ids."""
     return AIMessage(content="", tool_calls=list(calls))
 
 
 def renamed(call: ToolCall, args: dict[str, Any] | None = None) -> ToolCall:
-    """The same call under a new id, with other arguments where a person has changed them."""
+    """The same call under a new id, with the arguments that a person has changed."""
     return {**call, "id": new_id(), "args": call["args"] if args is None else args}
 
 
 def deferred(call: ToolCall, *, changed: bool = False) -> ToolMessage:
-    """The placeholder for a call that is made in the next message."""
-    return said(call, _CHANGED if changed else _DEFERRED, "deferred")
+    """The placeholder for a call that follows in the next message."""
+    return answer(call, _CHANGED if changed else _DEFERRED, "deferred")
 
 
-def said(call: ToolCall, text: str, kind: str | None = None, *, failed: bool = False) -> ToolMessage:
-    """The answer to a call that was not made. `kind` tells readers of ours what it is: rejected, deferred."""
+def answer(call: ToolCall, text: str, kind: str | None = None, *, failed: bool = False) -> ToolMessage:
+    """The answer to a call that was not made. `kind` classifies it: rejected, deferred."""
     return ToolMessage(
         content=text,
         tool_call_id=call_id(call),
@@ -77,23 +77,23 @@ def said(call: ToolCall, text: str, kind: str | None = None, *, failed: bool = F
 
 
 def rejected(call: ToolCall, feedback: str) -> ToolMessage:
-    message = said(call, f"The user rejected this call with feedback: {feedback}", failed=True)
+    message = answer(call, f"The user rejected this call with feedback: {feedback}", failed=True)
     return message.model_copy(update={"additional_kwargs": {"assent": {"kind": "rejected", "text": feedback}}})
 
 
 def repaired(messages: Sequence[AnyMessage]) -> list[AnyMessage] | None:
-    """The conversation with an answer for each call that an earlier request left open; None if there is none."""
-    answered = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
+    """The conversation with an answer for each call that an earlier request left open; None if none is open."""
+    answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
     whole: list[AnyMessage] = []
     open_: list[ToolCall] = []
     for message in messages:
         if not isinstance(message, ToolMessage):
-            whole += [_cut_off(call) for call in open_]
+            whole += [_interrupted(call) for call in open_]
             open_ = []
         whole.append(message)
         if isinstance(message, AIMessage):
             open_ = [call for call in message.tool_calls if call_id(call) not in answered]
-    whole += [_cut_off(call) for call in open_]
+    whole += [_interrupted(call) for call in open_]
     return whole if len(whole) > len(messages) else None
 
 
@@ -104,9 +104,10 @@ def _unused(id: str | None, taken: set[str | None]) -> str:
 
 
 def _without_calls(kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Providers leave their own form of the calls there, under ids that may have changed."""
+    """Removes the provider's own copy of the calls, whose ids may have changed."""
     return {name: value for name, value in kwargs.items() if name not in ("tool_calls", "function_call")}
 
 
-def _cut_off(call: ToolCall) -> ToolMessage:
-    return said(call, "This call was cut off before it had a result. It may or may not have taken effect.", failed=True)
+def _interrupted(call: ToolCall) -> ToolMessage:
+    text = "This call was interrupted before it had a result. It may or may not have taken effect."
+    return answer(call, text, failed=True)

@@ -1,7 +1,7 @@
 """Chat models by name: the offline planner, or any provider's through LangChain.
 
-`openai:…` with an address of its own is any server that speaks OpenAI's protocol. Nothing is imported before it is
-named, so no provider's package and no key is needed to start.
+`openai:…` with `model_url` is any server with OpenAI's protocol. A provider's package is imported only when its model
+is named, so none is needed to start.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 _PACKAGES = {"openai": "langchain-openai", "google_genai": "langchain-google-genai", "anthropic": "langchain-anthropic"}
 _PATIENCE = {"timeout": 60, "max_retries": 1}
-"""A person waits for the answer: what does not come is told soon, and the thread can be continued."""
+"""A person waits for the answer, so errors are reported soon; the thread can be continued."""
 _OWN_WAYS: Mapping[str, dict[str, Any]] = {
-    "ollama": {"client_kwargs": {"timeout": 60}},  # it never tries again
+    "ollama": {"client_kwargs": {"timeout": 60}},  # it never retries
     "bedrock": {},
     "bedrock_converse": {},
     "huggingface": {},
@@ -27,7 +27,7 @@ _OWN_WAYS: Mapping[str, dict[str, Any]] = {
 
 
 class ModelFailed(RuntimeError):
-    """The model could not be asked. What exactly it said may hold anything, so only the log tells it."""
+    """The call of the model failed. The details may contain secrets, so they are only in the log."""
 
 
 def router_model(settings: AssistantSettings) -> BaseChatModel:
@@ -39,7 +39,7 @@ def executor_model(settings: AssistantSettings) -> BaseChatModel:
 
 
 def create_model(name: str, settings: AssistantSettings) -> BaseChatModel:
-    """`offline`, or what `init_chat_model` knows: `provider:model`."""
+    """`offline`, or a name for `init_chat_model`: `provider:model`."""
     if name == OFFLINE:
         from assent.assistant.planner.model import OfflinePlanner
 
@@ -47,12 +47,12 @@ def create_model(name: str, settings: AssistantSettings) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
     try:
-        made: BaseChatModel = init_chat_model(name, **_options(name, settings))
+        model: BaseChatModel = init_chat_model(name, **_options(name, settings))
     except ImportError as error:
         raise ConfigError(f"{name} needs a package that is not installed", hint=_install(name)) from error
     except ValueError as error:
         raise ConfigError(f"{name!r} is not a model: {_first_line(error)}", hint="such as openai:gpt-5") from None
-    return made
+    return model
 
 
 def _options(name: str, settings: AssistantSettings) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def _access(provider: str, settings: AssistantSettings) -> dict[str, Any]:
 
 
 def _openai(settings: AssistantSettings) -> dict[str, Any]:
-    """Servers of one's own often want no key, but the client wants one."""
+    """Self-hosted servers often need no key, but the client requires one."""
     key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else None
     if settings.model_url:
         return {"base_url": settings.model_url, "api_key": key or "none"}

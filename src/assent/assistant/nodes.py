@@ -1,6 +1,6 @@
-"""The six nodes of the assistant's graph, and where each leads.
+"""The six nodes of the assistant's graph, and their edges.
 
-A node that pauses does nothing before its pause, because it starts again from its beginning.
+A node that pauses has no effects before its pause, because it restarts from its beginning.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph import END
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from assent.assistant import messages as conversation
-from assent.assistant import pauses, prompts, subjects
+from assent.assistant import messages, pauses, prompts, subjects
 from assent.assistant.calling import Calling
 from assent.assistant.mcp import McpClient
 from assent.assistant.messages import call_id
 from assent.assistant.models import ModelFailed
 from assent.assistant.state import ApprovalOutcome, AskedCall, RejectedToolFeedback, RequestState
 from assent.assistant.tools import CLARIFY, Catalogue, Rules
-from assent.domain.questions import Verb, Verdict
 from assent.gate.graphs import MARK
 from assent.gate.keeper import Keeper
+from assent.review.model.questions import Verb, Verdict
 
 log = logging.getLogger(__name__)
 
@@ -37,12 +36,12 @@ Update = dict[str, Any]
 
 _NO_CALLS: Update = {"asking": {}, "approvals": [], "results": {}, "elicitations": [], "answers": {}}
 _SEEN_BY_ROUTER = 6
-"""How many messages in words the router sees, the request among them."""
+"""Number of text messages that the router sees, including the request."""
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """`inbox` is where grants are kept where no server runs the graph."""
+    """`inbox` stores grants if no server runs the graph."""
 
     router: BaseChatModel
     executor: BaseChatModel
@@ -51,54 +50,54 @@ class Nodes:
     inbox: Keeper | None = None
 
     async def policy_router(self, state: RequestState) -> Update:
-        """Decides which types of tools the request may use. What it does not name cannot be used."""
-        repaired = conversation.repaired(state["messages"])
+        """Decides which types of tools the request may use. All others are refused."""
+        repaired = messages.repaired(state["messages"])
         types = (await self._catalogue()).types
         allowed = await self._routed(state["messages"], types) if types else []
         update = {**_NO_CALLS, "rejected": [], "allowed_types": allowed}
         return {**update, "messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *repaired]} if repaired else update
 
     async def task_executor(self, state: RequestState) -> Update:
-        """Asks the model what to do next, and notes what a person has to agree to: from here to the tools no node needs
-        the server, so that one that is down loses no answer."""
+        """Asks the model for the next step, and records the calls that need approval: no node from here to the tools
+        needs the MCP server, so that no answer is lost while it is down."""
         catalogue, allowed = await self._catalogue(), state.get("allowed_types") or []
         bound = catalogue.bound(allowed)
-        told = SystemMessage(prompts.executor(CLARIFY, datetime.now().astimezone()))
-        answer = await _answered(self.executor.bind_tools(bound), [told, *state["messages"]])
-        said = conversation.normalised(answer, state["messages"])
-        asked = _asking(catalogue, allowed, said)
-        asking = {call_id(call): _told(catalogue, call, state["messages"]) for call in asked}
-        return {**_NO_CALLS, "messages": [said], "asking": asking}
+        prompt = SystemMessage(prompts.executor(CLARIFY, datetime.now().astimezone()))
+        answer = await _invoke(self.executor.bind_tools(bound), [prompt, *state["messages"]])
+        message = messages.normalised(answer, state["messages"])
+        asked = _asking(catalogue, allowed, message)
+        asking = {call_id(call): _details(catalogue, call, state["messages"]) for call in asked}
+        return {**_NO_CALLS, "messages": [message], "asking": asking}
 
     async def human_clarification(self, state: RequestState) -> Update:
-        """Has the questions answered, and puts the other calls of the message off to one of their own."""
-        calls = conversation.last_calls(state["messages"])
-        said = pauses.clarify([call for call in calls if call["name"] == CLARIFY])
+        """Pauses for answers to the questions, and defers the other calls to a message of their own."""
+        calls = messages.last_calls(state["messages"])
+        replies = pauses.clarify([call for call in calls if call["name"] == CLARIFY])
         answers = [
-            conversation.said(call, said[call_id(call)]) if call_id(call) in said else conversation.deferred(call)
+            messages.answer(call, replies[call_id(call)]) if call_id(call) in replies else messages.deferred(call)
             for call in calls
         ]
-        later = {call_id(call): conversation.renamed(call) for call in calls if call_id(call) not in said}
-        told = {call_id(later[id]): one for id, one in (state.get("asking") or {}).items() if id in later}
-        again = [conversation.again(list(later.values()))] if later else []
-        return {"messages": [*answers, *again], "asking": told}
+        later = {call_id(call): messages.renamed(call) for call in calls if call_id(call) not in replies}
+        asking = {call_id(later[id]): asked for id, asked in (state.get("asking") or {}).items() if id in later}
+        again = [messages.again(list(later.values()))] if later else []
+        return {"messages": [*answers, *again], "asking": asking}
 
     async def human_confirmation(self, state: RequestState) -> Update:
-        """Has the calls approved that need it. Where not all of them run as they are, those that run get a message of
-        their own; where none does, the model hears why."""
-        calls = conversation.last_calls(state["messages"])
+        """Pauses for approval of the calls that need it. If some are rejected or changed, the remaining ones get a
+        message of their own; if none remains, the model receives the reasons."""
+        calls = messages.last_calls(state["messages"])
         verdicts = pauses.confirm(calls, state.get("asking") or {})
         if all(verdict.verb is Verb.APPROVE for verdict in verdicts.values()):
             return {"approvals": [ApprovalOutcome(call_id=id, approved_as=id) for id in verdicts]}
         return _partly(calls, verdicts)
 
     async def use_tools(self, state: RequestState) -> Update:
-        """Makes the calls of the last message, the approved ones first: should the gate ask, nothing else is made
-        twice. Their answers are written once all are there, so that they stand in the order of the calls."""
-        calls = conversation.last_calls(state["messages"])
+        """Makes the calls of the last message, the approved ones first: if the gate asks, no other call is repeated.
+        The answers are written once all are there, in the order of the calls."""
+        calls = messages.last_calls(state["messages"])
         catalogue, message = await self._catalogue(), state["messages"][-1]
         calling = Calling(self.client, catalogue, state, self.inbox)
-        invalid = message.additional_kwargs.get(conversation.INVALID) or {}
+        invalid = message.additional_kwargs.get(messages.INVALID) or {}
         asking = _asking(catalogue, state.get("allowed_types") or [], message)
         for call in [*asking, *(call for call in calls if call not in asking)]:
             await calling.make(call, invalid.get(call_id(call)))
@@ -107,28 +106,28 @@ class Nodes:
         return {**_NO_CALLS, "messages": [calling.results[call_id(call)] for call in calls]}
 
     async def oauth_needed(self, state: RequestState) -> Update:
-        """Puts the server's next question to the person: a link to follow, or a form. All calls that wait for the same
-        have their answer by it, and are made again under the approval they have."""
+        """Asks the person the server's next question: a link or a form. The answer applies to all calls with the same
+        question; they are repeated under their present approval."""
         elicitations = state.get("elicitations") or []
         answer = pauses.elicit(elicitations[0]["value"])
-        answers = {id: dict(given) for id, given in (state.get("answers") or {}).items()}
-        for one in elicitations:
-            if one["value"] == elicitations[0]["value"]:
-                answers.setdefault(one["call_id"], {})[one["key"]] = answer
+        answers = {id: dict(by_key) for id, by_key in (state.get("answers") or {}).items()}
+        for elicitation in elicitations:
+            if elicitation["value"] == elicitations[0]["value"]:
+                answers.setdefault(elicitation["call_id"], {})[elicitation["key"]] = answer
         return {"answers": answers, "elicitations": []}
 
     def after_executor(self, state: RequestState) -> str:
-        """Clarification goes before confirmation, confirmation before plain tools."""
-        calls = conversation.last_calls(state["messages"])
+        """Clarification precedes confirmation, confirmation precedes other tools."""
+        calls = messages.last_calls(state["messages"])
         if any(call["name"] == CLARIFY for call in calls):
             return "human_clarification"
         return _confirmed_or_used(state) if calls else END
 
     def after_clarification(self, state: RequestState) -> str:
-        return _confirmed_or_used(state) if conversation.last_calls(state["messages"]) else "task_executor"
+        return _confirmed_or_used(state) if messages.last_calls(state["messages"]) else "task_executor"
 
     def after_confirmation(self, state: RequestState) -> str:
-        return "use_tools" if conversation.last_calls(state["messages"]) else "task_executor"
+        return "use_tools" if messages.last_calls(state["messages"]) else "task_executor"
 
     def after_tools(self, state: RequestState) -> str:
         return "oauth_needed" if state.get("elicitations") else "task_executor"
@@ -136,31 +135,35 @@ class Nodes:
     async def _catalogue(self) -> Catalogue:
         return Catalogue(await self.client.tools(), self.rules)
 
-    async def _routed(self, said: Sequence[AnyMessage], types: Sequence[str]) -> list[str]:
-        """An answer that names nothing known allows nothing."""
+    async def _routed(self, history: Sequence[AnyMessage], types: Sequence[str]) -> list[str]:
+        """The allowed types. An answer without known types allows none."""
         model = self.router.with_structured_output(prompts.routing_schema(types), method="function_calling")
-        silent = model.with_config(tags=[TAG_NOSTREAM])  # what it writes is for the graph, and for no listener
-        words = [one for one in said if isinstance(one, HumanMessage) or (isinstance(one, AIMessage) and one.text)]
-        plain = [type(one)(content=one.content) for one in words[-_SEEN_BY_ROUTER:]]
-        answer = await _answered(silent, [SystemMessage(prompts.router(types)), *plain])
+        silent = model.with_config(tags=[TAG_NOSTREAM])  # its output is for the graph only
+        texts = [
+            message
+            for message in history
+            if isinstance(message, HumanMessage) or (isinstance(message, AIMessage) and message.text)
+        ]
+        plain = [type(message)(content=message.content) for message in texts[-_SEEN_BY_ROUTER:]]
+        answer = await _invoke(silent, [SystemMessage(prompts.router(types)), *plain])
         named = answer.get("types") if isinstance(answer, dict) else None
-        return sorted({one for one in named if isinstance(one, str)} & set(types)) if isinstance(named, list) else []
+        return sorted({kind for kind in named if isinstance(kind, str)} & set(types)) if isinstance(named, list) else []
 
 
-setattr(Nodes.use_tools, MARK, True)  # by which a server knows that the graph has our gate in it
+setattr(Nodes.use_tools, MARK, True)  # marks the graph as gated for the server
 
 
 def _asking(catalogue: Catalogue, allowed: Sequence[str], message: AnyMessage) -> list[ToolCall]:
-    """The calls of the message that a person has to agree to."""
-    invalid = message.additional_kwargs.get(conversation.INVALID) or {}
-    calls = conversation.last_calls([message])
+    """The calls of the message that need approval."""
+    invalid = message.additional_kwargs.get(messages.INVALID) or {}
+    calls = messages.last_calls([message])
     return [call for call in calls if catalogue.asks(call["name"], allowed) and call_id(call) not in invalid]
 
 
-def _told(catalogue: Catalogue, call: ToolCall, said: Sequence[AnyMessage]) -> AskedCall:
-    """What its reviewer is told beside the call itself."""
+def _details(catalogue: Catalogue, call: ToolCall, history: Sequence[AnyMessage]) -> AskedCall:
+    """Details for the reviewer of a call."""
     tool = catalogue.tool(call["name"])
-    return {"schema": tool.parameters if tool else None, "about": subjects.about(call["args"], said)}
+    return {"schema": tool.parameters if tool else None, "about": subjects.about(call["args"], history)}
 
 
 def _confirmed_or_used(state: RequestState) -> str:
@@ -168,30 +171,30 @@ def _confirmed_or_used(state: RequestState) -> str:
 
 
 def _partly(calls: Sequence[ToolCall], verdicts: dict[str, Verdict]) -> Update:
-    """What becomes of calls of which some are rejected or changed. Those that nobody had to be asked about go along."""
+    """The update if some calls are rejected or changed. Calls that need no approval are deferred with the rest."""
     answers: list[ToolMessage] = []
-    going: list[ToolCall] = []
+    remaining: list[ToolCall] = []
     approvals: list[ApprovalOutcome] = []
     rejected: list[RejectedToolFeedback] = []
     for call in calls:
         verdict = verdicts.get(call_id(call))
         if verdict is not None and verdict.verb is Verb.REJECT:
             feedback = verdict.message or ""
-            answers.append(conversation.rejected(call, feedback))
+            answers.append(messages.rejected(call, feedback))
             rejected.append({"call_id": call_id(call), "tool_name": call["name"], "feedback": feedback})
             continue
         changed = verdict.args if verdict is not None and verdict.verb is Verb.EDIT else None
-        answers.append(conversation.deferred(call, changed=changed is not None))
-        going.append(conversation.renamed(call, changed))
+        answers.append(messages.deferred(call, changed=changed is not None))
+        remaining.append(messages.renamed(call, changed))
         if verdict is not None:
-            approvals.append({"call_id": call_id(going[-1]), "approved_as": call_id(call)})
-    again = [conversation.again(going)] if going else []
+            approvals.append({"call_id": call_id(remaining[-1]), "approved_as": call_id(call)})
+    again = [messages.again(remaining)] if remaining else []
     return {"messages": [*answers, *again], "approvals": approvals, "rejected": rejected}
 
 
-async def _answered(model: Runnable[LanguageModelInput, Any], said: list[Any]) -> Any:
+async def _invoke(model: Runnable[LanguageModelInput, Any], prompt: list[Any]) -> Any:
     try:
-        return await model.ainvoke(said)
-    except Exception as error:  # whatever a provider's package raises
-        log.warning("the model failed", exc_info=error)
+        return await model.ainvoke(prompt)
+    except Exception as error:  # providers' packages raise any type
+        log.warning("call model failed", exc_info=error)
         raise ModelFailed(f"the model failed ({type(error).__name__})") from error

@@ -1,7 +1,7 @@
-"""Where the graph waits for a person: the values it pauses with, and how it reads what they say.
+"""The graph's pauses for a person: their values, and the decoding of answers.
 
-The answers are read by the dialect of the question, as everywhere in Assent. One that does not fit is asked for again:
-raised as an error it would stay in the thread, and every later answer would fail on it.
+Answers are decoded by the dialect of the question, as everywhere in Assent. After an invalid answer the question is
+repeated: an error would stay in the thread, and every later answer would fail on it.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from typing import Any
 from langchain_core.messages import ToolCall
 from langgraph.types import interrupt
 
-from assent import dialects
 from assent.assistant.messages import call_id
 from assent.assistant.state import AskedCall, ClarificationInfo, PendingApproval, PendingClarification, ToolCallInfo
-from assent.domain.canonical import Json
-from assent.domain.grants import GATE
-from assent.domain.questions import Interrupt, InvalidDecision, Verdict
+from assent.errors import InvalidDecision
+from assent.kernel.canonical import Json
+from assent.review import dialects
+from assent.review.model.grants import GATE
+from assent.review.model.questions import Interrupt, Verdict
 
 log = logging.getLogger(__name__)
 
 
 def clarify(asked: Sequence[ToolCall]) -> dict[str, str]:
-    """What the person says to each question, by the call's id."""
+    """The person's answers, by call id."""
     value: PendingClarification = {"kind": "clarification", "clarifications": [_question(call) for call in asked]}
     return {call_id(call): verdict.message or "" for call, verdict in zip(asked, _pause(value), strict=True)}
 
 
 def confirm(calls: Sequence[ToolCall], asking: Mapping[str, AskedCall]) -> dict[str, Verdict]:
-    """What the person says to each call that is asked about, by its id. It only leads the graph: what runs is the
-    gate's word."""
+    """The person's verdicts, by call id. They only steer the graph: the gate decides what runs."""
     asked = [call for call in calls if call_id(call) in asking]
     if not asked:
         return {}
@@ -41,7 +41,7 @@ def confirm(calls: Sequence[ToolCall], asking: Mapping[str, AskedCall]) -> dict[
 
 
 def elicit(value: dict[str, Any]) -> Json:
-    """What the person says to a link or a form, as MCP writes it."""
+    """The person's answer to a link or a form, in MCP's format."""
     [verdict] = _pause(value)
     answer: dict[str, Json] = {"action": str(verdict.verb)}
     return answer if verdict.args is None else {**answer, "content": verdict.args}
@@ -52,9 +52,9 @@ def _pause(value: Any) -> tuple[Verdict, ...]:
     while True:
         answer = interrupt(value)
         try:
-            verdicts = {one.key: one for one in dialects.decode(question, answer).verdicts}
+            verdicts = {verdict.key: verdict for verdict in dialects.decode(question, answer).verdicts}
         except InvalidDecision as error:
-            log.info("an answer did not fit its question, which is asked again: %s", error)
+            log.info("decode answer failed: the question is repeated: %s", error)
             continue
         return tuple(verdicts[action.key] for action in question.actions)
 
@@ -68,10 +68,10 @@ def _question(call: ToolCall) -> ClarificationInfo:
     }
 
 
-def _info(call: ToolCall, told: AskedCall) -> ToolCallInfo:
+def _info(call: ToolCall, details: AskedCall) -> ToolCallInfo:
     info: ToolCallInfo = {"call_id": call_id(call), "tool_name": call["name"], "arguments": call["args"]}
-    if told["schema"]:
-        info["args_schema"] = told["schema"]
-    if told["about"]:
-        info["description"] = told["about"]
+    if details["schema"]:
+        info["args_schema"] = details["schema"]
+    if details["about"]:
+        info["description"] = details["about"]
     return info

@@ -1,4 +1,4 @@
-"""What the models are told. The offline planner reads none of it."""
+"""The prompts of the models. The offline planner ignores them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def router(types: Sequence[str]) -> str:
 
 
 def routing_schema(types: Sequence[str]) -> dict[str, Any]:
-    """What the router has to fill in."""
+    """The schema of the router's answer."""
     allowed = {"type": "array", "items": {"type": "string", "enum": list(types)}}
     return {
         "title": "AllowedTools",

@@ -1,7 +1,7 @@
-"""What the assistant's graph remembers, and the values with which it pauses (docs/dialects.md).
+"""The state of the assistant's graph, and the values of its pauses (docs/dialects.md).
 
-Plain data throughout: a checkpoint must be readable by any later version. Nothing in it is believed where it counts:
-whether a call may run is decided by the gate, never by what stands here.
+Plain data only: a checkpoint must be readable by any later version. The state is not trusted: the gate decides whether
+a call may run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PendingKind = Literal["clarification", "confirmation", "oauth_url", "form_elicit
 
 
 class ToolCallInfo(TypedDict):
-    """A tool call as people see it. `args_schema` is what changed arguments must fit."""
+    """A tool call as people see it. `args_schema` validates changed arguments."""
 
     call_id: str
     tool_name: str
@@ -26,7 +26,7 @@ class ToolCallInfo(TypedDict):
 
 
 class ClarificationInfo(TypedDict):
-    """A question in words."""
+    """A question that is answered with text."""
 
     call_id: str
     question: str
@@ -34,14 +34,14 @@ class ClarificationInfo(TypedDict):
 
 
 class AskedCall(TypedDict):
-    """What is known of a call that a person has to agree to: the schema of its arguments, and what it is about."""
+    """Details of a call that needs approval: the schema of its arguments, and a description of its object."""
 
     schema: dict[str, Any] | None
     about: str | None
 
 
 class RejectedToolFeedback(TypedDict):
-    """What a person said instead of yes."""
+    """A person's reason for a rejection."""
 
     call_id: str
     tool_name: str
@@ -49,22 +49,22 @@ class RejectedToolFeedback(TypedDict):
 
 
 class ApprovalOutcome(TypedDict):
-    """A call of the last message that was approved. `call_id` is its id there; `approved_as` the one under which it was
-    asked about, which is the one that its grant speaks of."""
+    """An approved call of the last message. `call_id` is its id there; `approved_as` is the id in the approval and in
+    its grant."""
 
     call_id: str
     approved_as: str
 
 
 class PendingClarification(TypedDict):
-    """The value of the pause for an answer in words."""
+    """The value of the pause for a text answer."""
 
     kind: Literal["clarification"]
     clarifications: list[ClarificationInfo]
 
 
 class PendingApproval(TypedDict):
-    """The value of the pause for approval. `gate` says that only someone who may decide can answer it."""
+    """The value of the pause for approval. `gate` restricts the answer to people who may decide."""
 
     kind: Literal["confirmation"]
     tool_calls: list[ToolCallInfo]
@@ -72,7 +72,7 @@ class PendingApproval(TypedDict):
 
 
 class PendingElicitation(TypedDict):
-    """What an MCP server wants of the person before a call can go on. `value` is the value of the pause."""
+    """A question of an MCP server that must be answered before a call continues. `value` is the value of the pause."""
 
     call_id: str
     key: str
@@ -80,7 +80,7 @@ class PendingElicitation(TypedDict):
 
 
 class RequestState(TypedDict):
-    """The channels of the graph. All but `messages` speak of the request in hand, or of the last message's calls."""
+    """The channels of the graph. All but `messages` refer to the present request or the last message's calls."""
 
     messages: Annotated[list[AnyMessage], add_messages]
     allowed_types: NotRequired[list[str]]

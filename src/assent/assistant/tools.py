@@ -1,7 +1,7 @@
-"""Which tools there are, of which type each is, and which of them need a person: any MCP server's, by three rules.
+"""The tools of an MCP server: their types, and whether they need approval.
 
-The type comes from the configured mapping, else from the server's tags. Whether it asks comes from the configured list,
-else from the server's annotations. A tool that nobody has spoken of asks.
+The type comes from the configured mapping, else from the server's tags. The need for approval comes from the configured
+list, else from the server's annotations. An unknown tool needs approval.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
-from assent.domain.canonical import Json
+from assent.kernel.canonical import Json
 
 CLARIFY = "request_clarification"
 OTHER = "other"
 KEY = "idempotency_key"
-"""The parameter by which a tool knows a second try of the same call. It is the gate's to fill in, not the model's."""
+"""The parameter by which a tool recognises a retry. The gate sets it, not the model."""
 
 TOOL_MAPPING: Mapping[str, tuple[str, ...]] = {
     "calendar": ("*calendar*", "*event*", "book_room"),
     "maps": ("*place*", "*direction*"),
 }
-"""Types by names, where neither the operator nor the server says any."""
+"""Default types by name, if neither the operator nor the server sets any."""
 
 CLARIFICATION: dict[str, Any] = {
     "type": "function",
@@ -58,7 +58,7 @@ class Tool:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """As a model sees it."""
+        """The tool as a model sees it."""
         properties = {name: of for name, of in (self._schema.get("properties") or {}).items() if name != KEY}
         required = [name for name in self._schema.get("required") or () if name != KEY]
         parameters = {**self._schema, "type": "object", "properties": properties, "required": required}
@@ -76,9 +76,9 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the operator says about tools: `mapping` gives types names or patterns, `hitl` are those that ask.
+    """The operator's rules for tools: `mapping` maps types to names or patterns, `hitl` lists tools that need approval.
 
-    With `hitl`, whatever else `mapping` names runs freely; without it the server's `readOnlyHint` says what does.
+    With `hitl`, all other tools in `mapping` run freely; without it, those with the server's `readOnlyHint`.
     """
 
     mapping: Mapping[str, Sequence[str]] | None = None
@@ -113,7 +113,7 @@ class Catalogue:
         return sorted({self.rules.type_of(tool) for tool in self._by_name.values()})
 
     def bound(self, allowed: Sequence[str]) -> list[dict[str, Any]]:
-        """What a model may use for a request with these types, and the tool to ask with."""
+        """The tools for a request with these types, and the tool for questions."""
         usable = [tool.shown for name, tool in self._by_name.items() if self.usable(name, allowed)]
         return [CLARIFICATION, *usable]
 
@@ -125,10 +125,10 @@ class Catalogue:
         return tool if tool is not None and self.rules.type_of(tool) in allowed else None
 
     def asks(self, name: str, allowed: Sequence[str]) -> bool:
-        """Whether a person has to agree to a call. One that will be refused anyway is nobody's decision."""
+        """Whether a call needs approval. A call that will be refused anyway does not."""
         tool = self.usable(name, allowed)
         return tool is not None and self.rules.asks(tool)
 
 
 def _named(name: str, mapping: Mapping[str, Sequence[str]]) -> str | None:
-    return next((kind for kind, names in mapping.items() if any(fnmatchcase(name, one) for one in names)), None)
+    return next((kind for kind, names in mapping.items() if any(fnmatchcase(name, pattern) for pattern in names)), None)

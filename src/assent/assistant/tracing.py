@@ -1,7 +1,7 @@
-"""Traces of the assistant's runs, where somebody asked for them: Langfuse by its keys, OpenTelemetry by an endpoint.
+"""Optional traces of the assistant's runs: Langfuse if its keys are set, OpenTelemetry if an endpoint is set.
 
-Both are optional packages. Their exporters work in the background, so a host that cannot be reached neither breaks nor
-slows a run. All runs of a thread, also those that go on after a pause, are one trace: its id is made from the thread's.
+Both are optional packages. Their exporters work in the background, so an unreachable host neither breaks nor slows a
+run. All runs of a thread, including those resumed after a pause, are one trace: its id is derived from the thread's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _providers: dict[str, Any] = {}
 
 @contextmanager
 def traced(settings: AssistantSettings, thread_id: str | None) -> Iterator[list[Any]]:
-    """The callbacks for a run of this thread. What is not installed is said once, and left out."""
+    """The callbacks for a run of this thread. A missing package is logged once and skipped."""
     handlers = []
     if settings.langfuse_public_key and settings.langfuse_secret_key:
         handlers += _langfuse(settings, thread_id)
@@ -38,19 +38,18 @@ def traced(settings: AssistantSettings, thread_id: str | None) -> Iterator[list[
 
 
 def stop() -> None:
-    """Sends what is left, to all of them together, and ends the threads that send. A host that does not take it in time
-    does not hold up the end."""
-    closing = [threading.Thread(target=one.shutdown, daemon=True) for one in _providers.values()]
-    for one in closing:
-        one.start()
+    """Flushes all exporters in parallel and stops them, within a time limit."""
+    threads = [threading.Thread(target=provider.shutdown, daemon=True) for provider in _providers.values()]
+    for thread in threads:
+        thread.start()
     end = time.monotonic() + _STOP_SECONDS
-    for one in closing:
-        one.join(max(0.0, end - time.monotonic()))
+    for thread in threads:
+        thread.join(max(0.0, end - time.monotonic()))
     _providers.clear()
 
 
 def trace_id(thread_id: str) -> str:
-    """As Langfuse makes one of a seed: 32 hexadecimal digits."""
+    """32 hexadecimal digits, derived as Langfuse derives an id from a seed."""
     return hashlib.sha256(thread_id.encode()).digest()[:16].hex()
 
 
@@ -58,13 +57,13 @@ def _langfuse(settings: AssistantSettings, thread_id: str | None) -> list[Any]:
     try:
         langfuse, hooks = import_module("langfuse"), import_module("langfuse.langchain")
     except ImportError:
-        _say_missing("langfuse", "LANGFUSE_PUBLIC_KEY is set")
+        _warn_missing("langfuse", "LANGFUSE_PUBLIC_KEY is set")
         return []
     assert settings.langfuse_public_key is not None
     assert settings.langfuse_secret_key is not None
     public = settings.langfuse_public_key.get_secret_value()
     if public not in _providers:
-        # A provider of its own, or Langfuse would be sent what every other library of the process traces.
+        # A separate provider: otherwise Langfuse would receive the traces of every other library in the process.
         _providers[public] = provider = import_module("opentelemetry.sdk.trace").TracerProvider()
         langfuse.Langfuse(
             public_key=public,
@@ -82,7 +81,7 @@ def _opentelemetry(endpoint: str, thread_id: str | None) -> Iterator[None]:
     try:
         _instrument(endpoint)
     except ImportError:
-        _say_missing(
+        _warn_missing(
             "openinference-instrumentation-langchain opentelemetry-sdk opentelemetry-exporter-otlp-proto-http",
             "an OTLP endpoint is set",
         )
@@ -94,7 +93,7 @@ def _opentelemetry(endpoint: str, thread_id: str | None) -> Iterator[None]:
         yield
         return
     number = int(trace_id(thread_id), 16)
-    # The span that never was: its children share the trace, whichever process they run in.
+    # A parent span that does not exist: its children share the trace in any process.
     sampled = trace.TraceFlags(trace.TraceFlags.SAMPLED)
     parent = trace.SpanContext(number, number & 0xFFFFFFFFFFFFFFFF or 1, is_remote=True, trace_flags=sampled)
     token = context.attach(trace.set_span_in_context(trace.NonRecordingSpan(parent)))
@@ -105,7 +104,7 @@ def _opentelemetry(endpoint: str, thread_id: str | None) -> Iterator[None]:
 
 
 def _instrument(endpoint: str) -> None:
-    """Once in a process: LangChain has one set of hooks."""
+    """Once per process: LangChain has one set of hooks."""
     if endpoint in _providers:
         return
     hooks = import_module("openinference.instrumentation.langchain")
@@ -119,7 +118,7 @@ def _instrument(endpoint: str) -> None:
     _providers[endpoint] = provider
 
 
-def _say_missing(packages: str, why: str) -> None:
+def _warn_missing(packages: str, why: str) -> None:
     if packages not in _missing:
         _missing.add(packages)
-        log.warning("%s, but there is nothing to trace with: pip install %s", why, packages)
+        log.warning("%s, but the package for traces is not installed: pip install %s", why, packages)

@@ -1,8 +1,8 @@
-"""A call that is not a tool or function of its own before the gate: a node makes it, under the id the model gave it.
+"""Gates a call that is neither a tool nor a function: a node makes it, under the id the model gave it.
 
-Such a call may have to stop for something that another node asks (a login, a form), and is made again by another task
-of the graph. So it is known by its own id in the thread, not by the task: it goes on under the approval it had, and one
-that was made already is not made again.
+Such a call may pause for an interrupt of another node (a login, a form) and resume in another task of the graph. So
+its own id in the thread identifies it, not the task: it resumes under its approval, and a call that already ran does
+not run again.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from langgraph.errors import GraphInterrupt
-from langgraph.types import _interrupt_id
 
-from assent.domain.canonical import Json
 from assent.gate.decorator import _GuardedTool
 from assent.gate.inbox import keeper_for
 from assent.gate.keeper import Keeper
 from assent.gate.passing import adrive, through
 from assent.gate.task import Task
+from assent.gate.upstream import interrupt_id
+from assent.kernel.canonical import Json
 
 
 class Stopped(GraphInterrupt):
-    """Raised by a call that has done nothing yet and cannot go on: its approval waits until it is made again."""
+    """Raised by a call that has no effect yet and cannot continue: its approval stays valid until the call resumes."""
 
 
 class _CallTask(Task):
-    """A task that bears the name of the call it makes. What it asks, it asks under its own."""
+    """A task named after the call it makes. Its interrupts keep the ids of the real task."""
 
     def __init__(self, configurable: dict[str, Any]) -> None:
         super().__init__(configurable)
@@ -37,11 +37,11 @@ class _CallTask(Task):
 
     @property
     def interrupt_ids(self) -> list[str]:
-        return [_interrupt_id(self._asks_in, index) for index in range(len(self._scratchpad.resume) + 1)]
+        return [interrupt_id(self._asks_in, index) for index in range(len(self._scratchpad.resume) + 1)]
 
     @property
     def next_id(self) -> str:
-        return _interrupt_id(self._asks_in, len(self._scratchpad.resume))
+        return interrupt_id(self._asks_in, len(self._scratchpad.resume))
 
 
 async def pass_call(
@@ -55,9 +55,9 @@ async def pass_call(
     args_schema: Json = None,
     inbox: Keeper | None = None,
 ) -> Any:
-    """Makes the call once it may be made, and returns what came of it, now or the first time.
+    """Makes the call once it is approved, and returns its result, new or recorded.
 
-    `listed` is the author's word, as in `ApprovalMiddleware`: True asks, False runs freely unless the policy asks.
+    `listed` is the author's setting, as in `ApprovalMiddleware`: True asks, False runs freely unless the policy asks.
     """
     task, keeper = _current(), keeper_for(inbox)
     async with task.aturn():

@@ -1,7 +1,7 @@
 """`@gated`: the gate of a single tool or function, in any graph.
 
-What is approved is the name and the arguments. A tool is known by the id of the model's call; a function that no model
-calls by its task, its arguments, and how many such calls the task has made before.
+A person approves the name and the arguments. The id of the model's call identifies a tool call; the task, the
+arguments and the number of equal calls before it identify the call of a function that no model calls.
 """
 
 from __future__ import annotations
@@ -10,37 +10,32 @@ import functools
 import inspect
 import typing
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from types import UnionType
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool, InjectedToolArg
+from langchain_core.tools import BaseTool
 from langgraph.prebuilt import ToolRuntime
-from langgraph.runtime import Runtime
-from langgraph.store.base import BaseStore
 
-from assent.domain import canonical
-from assent.domain.canonical import Json
-from assent.domain.questions import Verb, Verdict
-from assent.gate import results
+from assent.gate import injection, results
 from assent.gate.graphs import MARK
 from assent.gate.inbox import keeper_for
+from assent.gate.injection import RUNTIME, Injection
 from assent.gate.keeper import Keeper
 from assent.gate.passing import adrive, drive, through
-from assent.gate.questions import VERBS, Asking, args_schema, prohibition, rejection
+from assent.gate.questions import VERBS, Asking, args_schema, description, prohibition, rejection
 from assent.gate.task import Task
+from assent.kernel import canonical
+from assent.kernel.canonical import Json
+from assent.review.model.questions import Verb, Verdict
 
 T = TypeVar("T")
 
-_RUNTIME = "assent_runtime"
-_INJECTED = (ToolRuntime, Runtime, BaseStore, InjectedToolArg)
-_INJECTED_NAMES = frozenset({"config", "runtime", "store", "writer", "previous"})
-
 
 class Declined(Exception):
-    """A person has turned the call down, or the policy never lets it run. It was not made."""
+    """A person rejected the call, or the policy forbids it. It was not made."""
 
 
 @overload
@@ -54,11 +49,11 @@ def gated(*, name: str | None = None, idempotent: bool = False, inbox: Keeper | 
 def gated(
     function: Any = None, /, *, name: str | None = None, idempotent: bool = False, inbox: Keeper | None = None
 ) -> Any:
-    """Lets a function or a tool run only after a person agreed to exactly this call.
+    """Lets a function or a tool run only after a person approved exactly this call.
 
-    Stands above or below `@tool`, and on plain functions and nodes. A tool that is turned down returns what was said; a
-    function raises `Declined`. With `idempotent`, the function gives `current_grant().id` to whom it calls, and is
-    tried again by itself after a crash.
+    Goes above or below `@tool`, and on plain functions and nodes. A rejected tool returns the reviewer's message; a
+    rejected function raises `Declined`. With `idempotent`, the function passes `current_grant().id` to the service it
+    calls as an idempotency key, and is retried automatically after a crash.
     """
     if function is None:
         return functools.partial(gated, name=name, idempotent=idempotent, inbox=inbox)
@@ -87,8 +82,8 @@ class _Guarded:
         self._schema = schema
 
     def asking(self) -> Asking:
-        said = f"Tool execution requires approval\n\nTool: {self.name}\nArgs: {self.args}"
-        return Asking(said, VERBS if self._of_model else VERBS[:3], self._schema)
+        text = description("Tool execution requires approval", self.name, self.args, self._schema)
+        return Asking(text, VERBS if self._of_model else VERBS[:3], self._schema)
 
     def declined(self, verdict: Verdict) -> Any:
         if verdict.verb is Verb.RESPOND:
@@ -102,13 +97,13 @@ class _Guarded:
         return result
 
     def again(self, recorded: Json) -> Any:
-        said = results.settled(recorded)
-        if said is None:
+        text = results.settled(recorded)
+        if text is None:
             return results.restored(recorded)
-        return self._said(said, failed=recorded["doubt"] != "done")
+        return self._said(text, failed=recorded["doubt"] != "done")
 
     def _said(self, text: str, *, failed: bool) -> Any:
-        """Words are a result for a model only."""
+        """Only a model gets text as a result; other callers get an exception or None."""
         if self._of_model:
             return text
         if failed:
@@ -124,8 +119,17 @@ class _GuardedTool(_Guarded):
         return ToolMessage(text, name=self.name, tool_call_id=self.call_id, status=status)
 
 
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """The arguments of a call: those that a person reviews, and those that LangGraph injected."""
+
+    shown: dict[str, Json]
+    hidden: dict[str, Any]
+    call_id: str | None = None
+
+
 class _FunctionGate:
-    """What is known of a gated function before it is called."""
+    """The static facts about a gated function."""
 
     def __init__(self, function: Callable[..., Any], name: str, idempotent: bool, inbox: Keeper | None) -> None:
         self.function = function
@@ -133,89 +137,103 @@ class _FunctionGate:
         self.idempotent = idempotent
         self.inbox = inbox
         self.signature = inspect.signature(function)
-        self._injected = frozenset(_injected(function, self.signature))
+        self.hints = injection.hints_of(function)
 
-    def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[inspect.BoundArguments, dict[str, Json]]:
-        """All arguments, and those that a person is asked about: what LangGraph puts in is none of theirs."""
-        bound = self.signature.bind(*args, **kwargs)
-        return bound, {name: value for name, value in bound.arguments.items() if name not in self._injected}
+    def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Split:
+        runtime = injection.runtime_in(kwargs)
+        bound = self.signature.bind(*args, **kwargs).arguments
+        graph = Injection([runtime, *bound.values()])
+        hidden = {name: value for name, value in bound.items() if graph.put_in(name, value, self.hints.get(name))}
+        shown = {name: value for name, value in bound.items() if name not in hidden}
+        return _Split(shown, hidden, graph.tool_runtime.tool_call_id if graph.tool_runtime else None)
 
-    def guarded(self, task: Task, args: Json, runtime: ToolRuntime[Any, Any] | None) -> _Guarded:
-        call_id = runtime.tool_call_id if runtime else None
-        return _Guarded(self.name, call_id, self.idempotent, None, args, task)
+    def guarded(self, task: Task, split: _Split) -> _Guarded:
+        return _Guarded(self.name, split.call_id, self.idempotent, None, split.shown, task)
 
-    def call(self, bound: inspect.BoundArguments, args: Mapping[str, Any]) -> Any:
-        """With the arguments as they were approved, and with what LangGraph put in."""
-        unknown = sorted(args.keys() - self.signature.parameters.keys())
+    def call(self, hidden: Mapping[str, Any], args: Mapping[str, Any]) -> Any:
+        """Calls the function with the approved arguments and the injected ones."""
+        unknown = sorted(args.keys() - (self.signature.parameters.keys() - hidden.keys()))
         if unknown:
             raise TypeError(f"{self.name} takes no argument {unknown[0]!r}")
-        kept = {name: value for name, value in bound.arguments.items() if name in self._injected}
         whole = inspect.BoundArguments(self.signature, OrderedDict())
-        for name in self.signature.parameters:
-            if name in kept or name in args:
-                whole.arguments[name] = kept[name] if name in kept else args[name]
+        values = {**args, **hidden}
+        whole.arguments.update((name, values[name]) for name in self.signature.parameters if name in values)
         return self.function(*whole.args, **whole.kwargs)
 
 
 def _wrapper(gate: _FunctionGate) -> Callable[..., Any]:
     @functools.wraps(gate.function)
-    def wrapper(*args: Any, assent_runtime: Any = None, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         task, keeper = Task.current(), keeper_for(gate.inbox)
-        bound, shown = gate.split(args, kwargs)
+        split = gate.split(args, kwargs)
         with task.turn():
-            guarded = gate.guarded(task, shown, assent_runtime)
-            steps = through(task, keeper, guarded, shown, guarded.call_id)
-            return drive(steps, keeper, lambda approved: gate.call(bound, approved))
+            guarded = gate.guarded(task, split)
+            steps = through(task, keeper, guarded, split.shown, guarded.call_id)
+            return drive(steps, keeper, lambda approved: gate.call(split.hidden, approved))
 
     return _signed(wrapper, gate)
 
 
 def _async_wrapper(gate: _FunctionGate) -> Callable[..., Any]:
     @functools.wraps(gate.function)
-    async def wrapper(*args: Any, assent_runtime: Any = None, **kwargs: Any) -> Any:
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
         task, keeper = Task.current(), keeper_for(gate.inbox)
-        bound, shown = gate.split(args, kwargs)
+        split = gate.split(args, kwargs)
         async with task.aturn():
-            guarded = gate.guarded(task, shown, assent_runtime)
-            steps = through(task, keeper, guarded, shown, guarded.call_id)
-            return await adrive(steps, keeper, lambda approved: gate.call(bound, approved))
+            guarded = gate.guarded(task, split)
+            steps = through(task, keeper, guarded, split.shown, guarded.call_id)
+            return await adrive(steps, keeper, lambda approved: gate.call(split.hidden, approved))
 
     return _signed(wrapper, gate)
 
 
 def _signed(wrapper: Callable[..., Any], gate: _FunctionGate) -> Callable[..., Any]:
-    """Seen from outside it takes what the function takes, and what tells a ToolNode to name the model's call."""
-    extra = inspect.Parameter(_RUNTIME, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ToolRuntime)
-    parameters = list(gate.signature.parameters.values())
-    rest = [one for one in parameters if one.kind is inspect.Parameter.VAR_KEYWORD]
-    named = [one for one in parameters if one.kind is not inspect.Parameter.VAR_KEYWORD]
-    wrapper.__signature__ = gate.signature.replace(parameters=[*named, extra, *rest])  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {**gate.function.__annotations__, _RUNTIME: ToolRuntime}
+    """Gives the wrapper the function's signature plus the parameter in which a ToolNode passes its runtime."""
     setattr(wrapper, MARK, True)
+    if injection.asks_for_runtime(gate.hints):
+        return wrapper
+    extra = inspect.Parameter(RUNTIME, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ToolRuntime)
+    parameters = list(gate.signature.parameters.values())
+    rest = [parameter for parameter in parameters if parameter.kind is inspect.Parameter.VAR_KEYWORD]
+    named = [parameter for parameter in parameters if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
+    wrapper.__signature__ = gate.signature.replace(parameters=[*named, extra, *rest])  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {**gate.function.__annotations__, RUNTIME: ToolRuntime}
     return wrapper
 
 
 class _ToolGate:
-    """What is known of a gated tool before it is called."""
+    """The static facts about a gated tool."""
 
     def __init__(self, kind: type[BaseTool], idempotent: bool, inbox: Keeper | None) -> None:
         self.kind = kind
         self.idempotent = idempotent
         self.inbox = inbox
 
-    def guarded(self, tool: BaseTool, given: Any, call_id: str | None, task: Task) -> _GuardedTool:
-        shown = tool._filter_injected_args(given) if isinstance(given, dict) else {"input": given}
-        return _GuardedTool(tool.name, call_id, self.idempotent, args_schema(tool), shown, task)
-
-    def input(self, given: Any, shown: Json, approved: Json) -> Any:
-        """The arguments as they were approved, and what LangGraph put in beside them."""
+    def split(self, tool: BaseTool, given: Any, call_id: str | None) -> _Split:
+        """Leaves out the arguments that LangChain overwrites: a person must not review a value that is not used."""
         if not isinstance(given, dict):
-            return approved["input"]
-        return {**{name: value for name, value in given.items() if name not in shown}, **approved}
+            return _Split({"input": given}, {}, call_id)
+        rest = dict(given)
+        runtime, hints = injection.runtime_in(rest), injection.hints_of_tool(tool)
+        graph = Injection([runtime, *rest.values()])
+        unused = injection.set_by_langchain(tool)
+        hidden = {name: call_id for name in injection.call_id_names(hints) if name in rest and call_id is not None}
+        shown: dict[str, Json] = {}
+        for name, value in rest.items():
+            if name not in unused and name not in hidden:
+                (hidden if graph.put_in(name, value, hints.get(name)) else shown)[name] = value
+        return _Split(shown, hidden, call_id)
+
+    def guarded(self, tool: BaseTool, split: _Split, task: Task) -> _GuardedTool:
+        return _GuardedTool(tool.name, split.call_id, self.idempotent, args_schema(tool), split.shown, task)
+
+    def input(self, given: Any, split: _Split, approved: Json) -> Any:
+        """The approved arguments and the injected ones."""
+        return {**split.hidden, **approved} if isinstance(given, dict) else approved["input"]
 
 
 def _gated_tool(tool: BaseTool, idempotent: bool, inbox: Keeper | None) -> BaseTool:
-    """The same tool, of a class that puts the gate around its `run`: there the arguments are still the model's own."""
+    """A copy of the tool whose class puts the gate around `run`, where the arguments are still those of the model."""
     kind = type(tool)
     members = _members(_ToolGate(kind, idempotent, inbox))
     copied = tool.model_copy()
@@ -226,49 +244,29 @@ def _gated_tool(tool: BaseTool, idempotent: bool, inbox: Keeper | None) -> BaseT
 def _members(gate: _ToolGate) -> dict[str, Callable[..., Any]]:
     def run(self: BaseTool, tool_input: Any, *args: Any, tool_call_id: str | None = None, **kwargs: Any) -> Any:
         task, keeper = Task.current(), keeper_for(gate.inbox)
+        split = gate.split(self, tool_input, tool_call_id)
 
         def make(approved: Json) -> Any:
-            given = gate.input(tool_input, call.args, approved)
-            return gate.kind.run(self, given, *args, tool_call_id=tool_call_id, **kwargs)
+            call_input = gate.input(tool_input, split, approved)
+            return gate.kind.run(self, call_input, *args, tool_call_id=tool_call_id, **kwargs)
 
         with task.turn():
-            call = gate.guarded(self, tool_input, tool_call_id, task)
+            call = gate.guarded(self, split, task)
             return drive(through(task, keeper, call, call.args, call.call_id), keeper, make)
 
     async def arun(self: BaseTool, tool_input: Any, *args: Any, tool_call_id: str | None = None, **kwargs: Any) -> Any:
         task, keeper = Task.current(), keeper_for(gate.inbox)
+        split = gate.split(self, tool_input, tool_call_id)
 
         async def make(approved: Json) -> Any:
-            given = gate.input(tool_input, call.args, approved)
-            return await gate.kind.arun(self, given, *args, tool_call_id=tool_call_id, **kwargs)
+            call_input = gate.input(tool_input, split, approved)
+            return await gate.kind.arun(self, call_input, *args, tool_call_id=tool_call_id, **kwargs)
 
         async with task.aturn():
-            call = gate.guarded(self, tool_input, tool_call_id, task)
+            call = gate.guarded(self, split, task)
             return await adrive(through(task, keeper, call, call.args, call.call_id), keeper, make)
 
-    return {"run": run, "arun": arun}
+    def get_input_schema(self: BaseTool, config: RunnableConfig | None = None) -> Any:
+        return injection.with_runtime(gate.kind.get_input_schema(self, config), injection.hints_of_tool(self))
 
-
-def _injected(function: Callable[..., Any], signature: inspect.Signature) -> Iterator[str]:
-    """The parameters that LangGraph fills in: by their type, or, where they have none, by their name."""
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except (NameError, TypeError, AttributeError):  # a name that exists for type checkers only
-        hints = {}
-    for name, parameter in signature.parameters.items():
-        untyped = name not in hints and parameter.annotation is parameter.empty
-        if _is_injected(hints.get(name)) or (untyped and name in _INJECTED_NAMES):
-            yield name
-
-
-def _is_injected(hint: Any) -> bool:
-    """`ToolRuntime`, `Runtime[Context]`, a config, a store; any of these or nothing; what LangChain calls injected."""
-    origin = typing.get_origin(hint)
-    if origin is typing.Annotated:
-        return _is_injected(hint.__origin__) or any(map(_is_injected, hint.__metadata__))
-    if origin in (typing.Union, UnionType):
-        return any(map(_is_injected, typing.get_args(hint)))
-    kind = origin or hint
-    if kind is RunnableConfig:
-        return True
-    return issubclass(kind if inspect.isclass(kind) else type(kind), _INJECTED)
+    return {"run": run, "arun": arun, "get_input_schema": get_input_schema}

@@ -1,7 +1,7 @@
 """The gate without a server: questions, decisions and grants in one local SQLite file, by the server's own functions.
 
-What the server does for its runs, the gate does here itself: it writes the question down before it is raised. A person
-decides with `decide`, and the graph goes on with `command`. A file knows no keys, so who may write to it may decide.
+The gate writes the question itself before it raises it, as the server does for its runs. A person decides with
+`decide`, and the graph resumes with `command`. The file has no keys: write access to it is the right to decide.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from assent.domain.access import DEFAULT_TENANT, Kind, Principal, Scope
-from assent.domain.canonical import Json
-from assent.domain.items import Execution, Item, ItemStatus
-from assent.domain.questions import Resolution, Verb, Verdict
 from assent.errors import Conflict, Invalid
 from assent.gate.keeper import Keeper, Pending, current_keeper
-from assent.store import asking, gate, grants, items
-from assent.store.local import LocalStore
-from assent.store.transaction import Tx
+from assent.identity.model.access import DEFAULT_TENANT, Kind, Principal, Scope
+from assent.kernel.canonical import Json
+from assent.kernel.store.local import LocalStore
+from assent.kernel.store.transaction import Tx
+from assent.review import thread_items
+from assent.review.dialects import question_of
+from assent.review.model.items import Execution, Item, ItemStatus
+from assent.review.model.questions import Resolution, Verb, Verdict
+from assent.review.rows import gate, grants, items
 
 if TYPE_CHECKING:
     from langgraph.types import Command
@@ -35,8 +37,8 @@ _RIGHTS = frozenset({Scope.DECIDE, Scope.ITEMS_READ})
 
 @dataclass(frozen=True, slots=True)
 class LocalItem:
-    """A call that waits for a decision, or had one. `revision` and `hash` name what is seen here: a decision holds for
-    that and nothing else. `args_text` is the exact text of what runs."""
+    """A call that is pending or decided. `revision` and `hash` identify the question shown here: a decision is valid
+    for that question only. `args_text` is the exact text of the arguments."""
 
     id: str
     status: ItemStatus
@@ -56,11 +58,11 @@ class LocalItem:
 
 class LocalInbox(Keeper):
     def __init__(self, path: str | Path = DEFAULT_PATH) -> None:
-        """Nothing is opened before the first use. Several processes may share one file."""
+        """The file is opened on first use. Several processes may share it."""
         self._store = LocalStore(Path(path), DEFAULT_TENANT)
 
     def items(self, status: str | None = "pending") -> list[LocalItem]:
-        """Oldest first; with None, those of every status."""
+        """Oldest first; None lists every status."""
         wanted = None if status is None else _status(status)
 
         def look(tx: Tx) -> list[LocalItem]:
@@ -70,11 +72,11 @@ class LocalInbox(Keeper):
         return self.run(look)
 
     def get(self, item_id: str) -> LocalItem:
-        from assent.services.deciding import found
+        from assent.review.decisions.decide import require_item
 
         def look(tx: Tx) -> LocalItem:
-            _close_expired(tx, [found(tx, item_id)])
-            return _view(tx, found(tx, item_id))
+            _close_expired(tx, [require_item(tx, item_id)])
+            return _view(tx, require_item(tx, item_id))
 
         return self.run(look)
 
@@ -89,12 +91,13 @@ class LocalInbox(Keeper):
         args: Json = None,
         message: str | None = None,
     ) -> LocalItem:
-        """What `by` says to the revision they saw. `args` come with edit, `message` with reject and respond."""
-        from assent.services.carrying import case_of
-        from assent.services.deciding import Proposal, decide, found
+        """Records the decision of `by` on the revision they saw. `edit` needs `args`; `reject` and `respond` take
+        `message`."""
+        from assent.review.decisions.consequences import case_of
+        from assent.review.decisions.decide import Proposal, decide, require_item
 
         def write(tx: Tx) -> LocalItem:
-            [action] = case_of(tx, found(tx, item_id)).question.actions
+            [action] = case_of(tx, require_item(tx, item_id)).question.actions
             verdict = Verdict(action.key, _verb(verb), args=args, message=message)
             decided = decide(tx, _person(by), item_id, Proposal(revision, hash, verdicts=(verdict,), via="library"))
             return _view(tx, decided)
@@ -104,19 +107,19 @@ class LocalInbox(Keeper):
     def settle(
         self, item_id: str, outcome: Literal["done", "run_again", "abandon"], *, by: str, notes: str | None = None
     ) -> LocalItem:
-        """What became of a call that was cut off: it is done, it is to be run again, or it is left at that."""
-        from assent.services.doubts import settle
+        """Records the outcome of an interrupted call: it happened, it must run again, or it is abandoned."""
+        from assent.review.decisions.doubts import settle
 
         return self.run(lambda tx: _view(tx, settle(tx, _person(by), item_id, outcome, notes, via="library")))
 
     def command(self, thread_id: str) -> Command[Any]:
-        """What to go on with: `graph.invoke(inbox.command(thread_id), config)`. Holds what was decided, and only that;
-        what is still pending is asked again."""
+        """Resumes the graph: `graph.invoke(inbox.command(thread_id), config)`. Contains only the decided answers;
+        pending questions are raised again."""
         from langgraph.types import Command
 
         answers = self.run(lambda tx: gate.decided_answers(tx, thread_id))
         if not answers:
-            raise Conflict(f"nothing was decided that the thread {thread_id!r} waits for")
+            raise Conflict(f"the thread {thread_id!r} waits for no decided item; decide one first")
         return Command(resume=answers)
 
     def run(self, function: Callable[[Tx], T]) -> T:
@@ -126,49 +129,49 @@ class LocalInbox(Keeper):
         return await asyncio.to_thread(self._store.write, function)
 
     def raising(self, pending: Pending) -> Callable[[Tx], None]:
-        """Other questions of the thread, by other tasks or about other calls, stay as they are."""
+        """Leaves the other questions of the thread unchanged."""
 
         def write(tx: Tx) -> None:
-            gate.heard(tx, pending.thread_id, pending.before)
-            _doubt_the_dead(tx, pending.thread_id)
+            gate.mark_delivered(tx, pending.thread_id, pending.before)
+            _doubt_interrupted(tx, pending.thread_id)
             own = {"id": pending.interrupt_id, "value": pending.value, "response_schema": pending.response_schema}
             waiting = [*_others(tx, pending), own]
-            asking.follow(tx, asking.Waiting(pending.thread_id, waiting, gated=True))
+            thread_items.follow(tx, thread_items.Waiting(pending.thread_id, waiting, gated=True))
 
         return write
 
-    def heard(self, thread_id: str, interrupt_ids: Sequence[str]) -> Callable[[Tx], None]:
-        return lambda tx: gate.heard(tx, thread_id, interrupt_ids)
+    def mark_used(self, thread_id: str, interrupt_ids: Sequence[str]) -> Callable[[Tx], None]:
+        return lambda tx: gate.mark_delivered(tx, thread_id, interrupt_ids)
 
 
-def _doubt_the_dead(tx: Tx, thread_id: str) -> None:
-    """No server notices here that a process has died. A thread runs in one process at a time: calls of it that were
-    begun, and that no task of this process makes, were cut off."""
+def _doubt_interrupted(tx: Tx, thread_id: str) -> None:
+    """Marks interrupted calls as in doubt, because no server detects a dead process here. A thread runs in one process
+    at a time: a started call that no task of this process makes was interrupted."""
     from assent.gate.task import alive
 
-    asking.cut_off(tx, grants.left_started(tx, thread_id, but_not_in=alive(thread_id)), "gate")
+    thread_items.cut_off(tx, grants.left_started(tx, thread_id, but_not_in=alive(thread_id)), "gate")
 
 
 def _others(tx: Tx, pending: Pending) -> list[dict[str, Json]]:
-    """What else the thread waits for, as it was raised."""
-    found: list[dict[str, Json]] = []
+    """The other open questions of the thread, as they were raised."""
+    waiting: list[dict[str, Json]] = []
     _close_expired(tx, items.open_of_thread(tx, pending.thread_id))
     for item in items.open_of_thread(tx, pending.thread_id):
         if item.interrupt_id not in (*pending.before, pending.interrupt_id):
             asked = items.revision(tx, item.id, item.revision)
-            found.append({"id": item.interrupt_id, "value": asked.asked, "response_schema": asked.response_schema})
-    return found
+            waiting.append({"id": item.interrupt_id, "value": asked.asked, "response_schema": asked.response_schema})
+    return waiting
 
 
-def _close_expired(tx: Tx, found: Iterable[Item]) -> None:
-    """No server looks at the time here, so whoever looks at the items does: what nobody has decided in time is over."""
-    for item in found:
+def _close_expired(tx: Tx, candidates: Iterable[Item]) -> None:
+    """Closes items past their deadline on each read, because no server checks deadlines here."""
+    for item in candidates:
         if item.status.open and item.expires_at is not None and item.expires_at <= tx.now():
-            asking.close(tx, item, Resolution.EXPIRED)
+            thread_items.close(tx, item, Resolution.EXPIRED)
 
 
 def keeper_for(named: Keeper | None) -> Keeper:
-    """The server's, where one runs the graph; else the one that the author named, or the file in this directory."""
+    """The server's keeper where one runs the graph; else the author's keeper, or the file in this directory."""
     return current_keeper() or named or default_inbox()
 
 
@@ -178,7 +181,7 @@ def default_inbox() -> LocalInbox:
 
 
 def _view(tx: Tx, item: Item) -> LocalItem:
-    question = asking.question_of(item, items.revision(tx, item.id, item.revision))
+    question = question_of(item, items.revision(tx, item.id, item.revision))
     [action] = question.actions
     return LocalItem(
         id=item.id,
@@ -200,7 +203,7 @@ def _view(tx: Tx, item: Item) -> LocalItem:
 
 def _person(name: str) -> Principal:
     if not name.strip():
-        raise Invalid("by: say who decides")
+        raise Invalid("by: a name is required")
     return Principal(Kind.REVIEWER, name, name, DEFAULT_TENANT, _RIGHTS, via="library")
 
 
@@ -208,7 +211,7 @@ def _status(name: str) -> ItemStatus:
     try:
         return ItemStatus(name.upper())
     except ValueError:
-        raise Invalid(f"status: one of {', '.join(one.lower() for one in ItemStatus)}") from None
+        raise Invalid(f"status: status of {', '.join(status.lower() for status in ItemStatus)}") from None
 
 
 def _verb(name: str) -> Verb:

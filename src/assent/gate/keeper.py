@@ -1,7 +1,7 @@
-"""Who keeps the grants for a gate: the server that runs the graph, or a local file.
+"""The interface to the storage of grants: the server that runs the graph, or a local file.
 
-What the gate reads and writes are store functions; a keeper runs them, from a thread or from a coroutine. The server
-sets its own keeper around every run, and it counts before whatever an author has named.
+The gate reads and writes through store functions; a keeper runs them, from a thread or from a coroutine. The server
+sets its own keeper around every run, and it overrides the author's keeper.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeVar
 
-from assent.domain.canonical import Json
-from assent.domain.grants import Grant
-from assent.store.checkpoints import Attempt
-from assent.store.transaction import Tx
+from assent.kernel.canonical import Json
+from assent.kernel.store.transaction import Tx
+from assent.review.model.grants import Grant
+from assent.threads.rows.checkpoints import Attempt
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A question that the gate is about to raise. `before` are those that its task has behind it."""
+    """A question that the gate is about to raise. `before` are the earlier questions of its task."""
 
     thread_id: str
     interrupt_id: str
@@ -34,7 +34,7 @@ class Pending:
 
 class Keeper(ABC):
     attempt: Attempt | None = None
-    """The attempt of the run that wants to make calls; what it writes counts only while it still has the run."""
+    """The attempt of the run; its writes are valid only while it owns the run."""
 
     @abstractmethod
     def run(self, function: Callable[[Tx], T]) -> T:
@@ -43,12 +43,17 @@ class Keeper(ABC):
     @abstractmethod
     async def arun(self, function: Callable[[Tx], T]) -> T: ...
 
+    def failed(self, error: Exception) -> None:  # noqa: B027 - nothing to do where no server runs the graph
+        """Records that a step of the gate failed permanently. A server then stops the run, even if a handler catches
+        the error."""
+
     def raising(self, pending: Pending) -> Callable[[Tx], None] | None:
-        """Writes a question down before it is raised. A server makes items of what its runs wait for, and needs not."""
+        """Writes a question before it is raised. A server needs no such write: it creates items from interrupted
+        runs."""
         return None
 
-    def heard(self, thread_id: str, interrupt_ids: Sequence[str]) -> Callable[[Tx], None] | None:
-        """Notes that the answers to these questions have done their work. A server knows that from its runs."""
+    def mark_used(self, thread_id: str, interrupt_ids: Sequence[str]) -> Callable[[Tx], None] | None:
+        """Records that the answers to these questions were used. A server derives that from its runs."""
         return None
 
 
@@ -67,8 +72,8 @@ def current_keeper() -> Keeper | None:
 
 
 @contextmanager
-def kept_by(keeper: Keeper) -> Iterator[None]:
-    """Every gate in here asks this keeper."""
+def using_keeper(keeper: Keeper) -> Iterator[None]:
+    """Sets the keeper for every gate in this context."""
     token = _current.set(keeper)
     try:
         yield
@@ -77,14 +82,14 @@ def kept_by(keeper: Keeper) -> Iterator[None]:
 
 
 def current_grant() -> Grant | None:
-    """The grant under which the running tool was let through. Its `id` is the key by which a receiver can know a second
-    try of the same call. None where the call runs freely."""
+    """The grant of the running tool call; None if the call needs no grant. Its `id` is an idempotency key: a receiver
+    recognises a retry of the same call by it."""
     held = _held.get()
     return held.grant if held else None
 
 
 def take_over(grant: Grant) -> bool:
-    """Whether a second gate may let the call through by the grant that one before it has consumed: once."""
+    """Whether a second gate may use the grant that an outer gate has consumed: once."""
     held = _held.get()
     if held is None or held.grant is not grant or held.taken:
         return False

@@ -1,7 +1,7 @@
 """`ApprovalMiddleware`: the gate of an agent made by `create_agent`.
 
-It stands in `wrap_tool_call`, last in the list and so directly before the tool: nothing between the two can change what
-was approved. Each call of a model's turn is a task of its own there, so each is asked, answered and made by itself.
+It wraps `wrap_tool_call`, last in the list and so directly before the tool: nothing in between can change the approved
+call. Each call of a model's turn is its own task there, so each is asked, answered and made separately.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from langchain_core.messages import ToolMessage
 from langgraph.runtime import get_runtime
 from langgraph.types import Command
 
-from assent.domain.canonical import Json
-from assent.domain.questions import Verb, Verdict
 from assent.gate import results
 from assent.gate.inbox import keeper_for
+from assent.gate.injection import set_by_graph
 from assent.gate.keeper import Keeper
 from assent.gate.passing import adrive, drive, through
-from assent.gate.questions import VERBS, Asking, args_schema, prohibition, rejection
+from assent.gate.questions import VERBS, Asking, args_schema, description, prohibition, rejection
 from assent.gate.task import Task
+from assent.kernel.canonical import Json
+from assent.review.model.questions import Verb, Verdict
 
 Handler = Callable[[ToolCallRequest], ToolMessage | Command[Any]]
 AsyncHandler = Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
@@ -35,7 +36,7 @@ EDIT_NOTICE = (
 
 
 class GatedState(AgentState[Any]):
-    """The channel by which a server knows that this graph has a gate; nothing is ever written to it."""
+    """The channel that tells a server that this graph has a gate; nothing is ever written to it."""
 
     assent_gate: NotRequired[Annotated[bool, PrivateStateAttr]]
 
@@ -52,12 +53,11 @@ class ApprovalMiddleware(AgentMiddleware[GatedState, Any, Any]):
         inbox: Keeper | None = None,
         idempotent: Collection[str] = (),
     ) -> None:
-        """Every tool waits for a person, but for those that `interrupt_on` gives as False and those that the policy in
-        force lets run. `True` and a config of `allowed_decisions` mean what they mean to `HumanInTheLoopMiddleware`.
+        """Every tool needs approval, except those that `interrupt_on` sets to False and those that the policy in force
+        allows. `True` and a config of `allowed_decisions` have the same meaning as in `HumanInTheLoopMiddleware`.
 
-        `inbox` is where approvals are kept where no server runs the graph; a `LocalInbox` in `.assent/gate.db` if none
-        is given. Tools in `idempotent` give `current_grant().id` to whom they call, and are tried again by themselves
-        after a crash.
+        `inbox` stores approvals if no server runs the graph; the default is a `LocalInbox` in `.assent/gate.db`. Tools
+        in `idempotent` pass `current_grant().id` on as an idempotency key, and are retried automatically after a crash.
         """
         super().__init__()
         self.interrupt_on = dict(interrupt_on or {})
@@ -72,29 +72,30 @@ class ApprovalMiddleware(AgentMiddleware[GatedState, Any, Any]):
         task, keeper, call = Task.current(), keeper_for(self._inbox), _ToolCall(self, request)
         with task.turn():
             steps = through(task, keeper, call, call.args, call.id)
-            result: ToolMessage | Command[Any] = drive(steps, keeper, lambda args: handler(call.with_args(args)))
+            result: ToolMessage | Command[Any] = drive(steps, keeper, lambda args: call.made(handler, args))
             return result
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: AsyncHandler) -> ToolMessage | Command[Any]:
         task, keeper, call = Task.current(), keeper_for(self._inbox), _ToolCall(self, request)
         async with task.aturn():
             steps = through(task, keeper, call, call.args, call.id)
-            result: ToolMessage | Command[Any] = await adrive(steps, keeper, lambda args: handler(call.with_args(args)))
+            result: ToolMessage | Command[Any] = await adrive(steps, keeper, lambda args: call.amade(handler, args))
             return result
 
 
 class _ToolCall:
-    """One call of the model that stands before the gate."""
+    """One call of the model at the gate."""
 
     def __init__(self, middleware: ApprovalMiddleware, request: ToolCallRequest) -> None:
         call = request.tool_call
         self.id, self.name = call["id"] or "", call["name"]
         if not self.id:
             raise ValueError(f"the call of {self.name} has no id, so no approval could be bound to it")
-        self.args: Json = call["args"]
+        self._not_models = set_by_graph(request.tool)
+        self.args: Json = {name: value for name, value in call["args"].items() if name not in self._not_models}
         self.idempotent = self.name in middleware.idempotent
         self._middleware = middleware
-        self._request = request
+        self._request = request.override(tool_call={**call, "args": self.args})  # also for `when` and descriptions
         self._config = middleware.interrupt_on.get(self.name)
         self.conditional = isinstance(self._config, Mapping) and "when" in self._config
         self.listed = self._listed()
@@ -107,7 +108,8 @@ class _ToolCall:
 
     def asking(self) -> Asking:
         allowed = self._config["allowed_decisions"] if isinstance(self._config, Mapping) else VERBS
-        return Asking(self._description(), allowed, args_schema(self._request.tool))
+        schema = args_schema(self._request.tool)
+        return Asking(self._description(schema), allowed, schema)
 
     def declined(self, verdict: Verdict) -> ToolMessage:
         if verdict.verb is Verb.RESPOND:
@@ -118,7 +120,7 @@ class _ToolCall:
         return self._message(prohibition(self.name, rule), "error")
 
     def edited(self, result: Any, args: Json) -> Any:
-        """The model is told, as LangChain's own middleware tells it."""
+        """Adds a notice for the model, as LangChain's own middleware does."""
         notice = self._middleware.edit_notice
         if notice is None or not isinstance(result, ToolMessage) or not isinstance(result.content, str):
             return result
@@ -126,19 +128,32 @@ class _ToolCall:
         return result.model_copy(update={"content": f"{ran}\n\nTool response:\n{result.content}"})
 
     def again(self, recorded: Json) -> Any:
-        said = results.settled(recorded)
-        return results.restored(recorded) if said is None else self._message(said, "success")
+        text = results.settled(recorded)
+        return results.restored(recorded) if text is None else self._message(text, "success")
 
-    def with_args(self, args: Json) -> ToolCallRequest:
+    def made(self, handler: Handler, args: Json) -> ToolMessage | Command[Any]:
+        return self._refused(args) or handler(self._with_args(args))
+
+    async def amade(self, handler: AsyncHandler, args: Json) -> ToolMessage | Command[Any]:
+        return self._refused(args) or await handler(self._with_args(args))
+
+    def _with_args(self, args: Json) -> ToolCallRequest:
         if args is self.args:
             return self._request
         return self._request.override(tool_call={**self._request.tool_call, "args": args})
 
-    def _description(self) -> str:
-        said = self._config.get("description") if isinstance(self._config, Mapping) else None
-        if callable(said):
-            return said(self._request.tool_call, self._request.state, get_runtime())
-        return said or f"{self._middleware.description_prefix}\n\nTool: {self.name}\nArgs: {self.args}"
+    def _refused(self, args: Json) -> ToolMessage | None:
+        """Rejects an edit of an argument that the graph sets: the edit would be shown and have no effect."""
+        named = sorted(self._not_models & args.keys())
+        if not named:
+            return None
+        return self._message(f"`{self.name}` was not executed: only the graph sets {', '.join(named)}.", "error")
+
+    def _description(self, schema: Json) -> str:
+        text = self._config.get("description") if isinstance(self._config, Mapping) else None
+        if callable(text):
+            return text(self._request.tool_call, self._request.state, get_runtime())
+        return text or description(self._middleware.description_prefix, self.name, self.args, schema)
 
     def _message(self, content: str, status: Literal["success", "error"]) -> ToolMessage:
         return ToolMessage(content, name=self.name, tool_call_id=self.id, status=status)

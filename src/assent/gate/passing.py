@@ -1,8 +1,8 @@
-"""The way of a call through the gate, written once for threads and coroutines.
+"""The path of a call through the gate, written once for threads and coroutines.
 
-`through` is a generator: it yields what has to be done next (a store function to run, the call itself to make) and is
-sent what came of it; `drive` and `adrive` do it. A grant is consumed first. Only where there is none is a person asked,
-and after the answer the grant is looked for again: an answer alone, whoever sent it, never runs anything.
+`through` is a generator: it yields the next step (a store function to run, the call itself to make) and receives its
+result; `drive` and `adrive` execute the steps. A grant is consumed first. Only without a grant is a person asked, and
+after the answer the gate looks for the grant again: an answer alone, from any sender, never runs a call.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 
 from langgraph.errors import GraphInterrupt
 
-from assent.domain import canonical
-from assent.domain.canonical import Json
-from assent.domain.grants import Call, Grant, Passage, Passing, covers
-from assent.domain.policies import Effect
-from assent.domain.questions import Verb, Verdict
 from assent.errors import Unavailable
 from assent.gate import results
 from assent.gate.keeper import Keeper, Pending, current_grant, granted, take_over
 from assent.gate.questions import Asking, doubt
-from assent.gate.task import Task
-from assent.store import gate, grants
-from assent.store.gate import Asked, Judged
-from assent.store.transaction import Tx
+from assent.gate.task import Task, questions_in
+from assent.kernel import canonical
+from assent.kernel.canonical import Json
+from assent.kernel.store.transaction import Tx
+from assent.review.model.grants import Call, Grant, Passage, Passing, covers
+from assent.review.model.policies import Effect
+from assent.review.model.questions import Verb, Verdict
+from assent.review.rows import gate, grants
+from assent.review.rows.gate import Asked, Judged
 
 _WAITS = (0.1, 0.3, 1.0, 3.0)
-"""Seconds between tries to write down what came of a call. After the last one it stays in doubt."""
+"""Seconds between retries to record the result of a call. After the last one the call stays in doubt."""
 
 FIRST = "nobody has approved this call"
-"""Why a call is asked about for the first time: no reason that its reviewer has to be told."""
+"""The reason of a first question; the reviewer does not see it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,51 +47,58 @@ class Make:
 
 
 @dataclass(frozen=True, slots=True)
+class Take:
+    """Consume a grant. Cancelled meanwhile, the call is not made, and the grant is given back."""
+
+    function: Callable[[Tx], Passage]
+
+
+@dataclass(frozen=True, slots=True)
 class Keep:
-    """What came of the call must be written down: a busy store is tried again, and nothing cuts it short."""
+    """Record the result of the call: retried while the store is busy, and not cancellable."""
 
     function: Callable[[Tx], Any]
 
 
-Step: TypeAlias = Callable[[Tx], Any] | Make | Keep
+Step: TypeAlias = Callable[[Tx], Any] | Make | Take | Keep
 Steps: TypeAlias = Generator[Step, Any, Any]
 Standing: TypeAlias = Callable[[Tx], bool]
 
 
 class Guarded(Protocol):
-    """What stands behind the gate: a tool of an agent, or a function."""
+    """A call behind the gate: a tool of an agent, or a function."""
 
     name: str
     idempotent: bool
     listed: bool | None
-    """Whether the author wants it to ask; None where nothing was said about it."""
+    """Whether the author wants approval; None if the author set nothing."""
 
     conditional: bool
-    """Whether that may be another answer the next time: then a call that was asked about stays asked about."""
+    """Whether `listed` may change between attempts: then a call that was asked about stays asked about."""
 
     def asking(self) -> Asking:
-        """How to ask for it."""
+        """The question for this call."""
         ...
 
     def declined(self, verdict: Verdict) -> Any:
-        """What its caller gets instead of a result."""
+        """The value its caller gets instead of a result."""
         ...
 
     def forbidden(self, rule: str) -> Any:
-        """The same where the policy never lets it run."""
+        """The same for a call that the policy forbids."""
         ...
 
     def edited(self, result: Any, args: Json) -> Any:
-        """The result of a call that a person has changed before it was made."""
+        """The result of a call that a person edited before it ran."""
         ...
 
     def again(self, recorded: Json) -> Any:
-        """The result of a call that was made already, as it was recorded."""
+        """The recorded result of a call that already ran."""
         ...
 
 
 def through(task: Task, keeper: Keeper, guarded: Guarded, args: Json, call_id: str) -> Steps:
-    if "\0" in f"{call_id}{guarded.name}":  # which no database can be trusted to keep
+    if "\0" in f"{call_id}{guarded.name}":  # not every database stores NUL
         raise ValueError(f"the call of {guarded.name!r} has a NUL in its name or id: no approval could be bound to it")
     made = Call(task.thread_id, call_id, guarded.name, args, task.ns, guarded.idempotent)
     held = current_grant()
@@ -103,15 +110,15 @@ def through(task: Task, keeper: Keeper, guarded: Guarded, args: Json, call_id: s
     free = _is_free(judged, guarded.listed) and not begun
     if free and not guarded.conditional:
         return (yield Make(args))
-    known = yield partial(gate.asked, thread_id=task.thread_id, call_id=call_id, interrupt_ids=task.interrupt_ids)
-    own = {id: asked for id, asked in known.items() if asked.call_id == call_id}
+    earlier = yield partial(gate.asked, thread_id=task.thread_id, call_id=call_id, interrupt_ids=task.interrupt_ids)
+    own = {id: asked for id, asked in earlier.items() if asked.call_id == call_id}
     if free and not own:
         return (yield Make(args))
     return (yield from _granted(task, keeper, guarded, made, own, judged))
 
 
 def _first_look(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], tuple[Judged, bool]]:
-    """What the policy says, and whether the call was begun before: then what it says now comes too late for it."""
+    """The policy's judgement, and whether the call has started: then the judgement comes too late for it."""
     judging = _judging(task, keeper, call)
     return lambda tx: (judging(tx), grants.was_begun(tx, call))
 
@@ -127,8 +134,8 @@ def _standing(task: Task, keeper: Keeper, call: Call, judged: Judged) -> Standin
 
 
 def _is_free(judged: Judged, listed: bool | None) -> bool:
-    """What the author lists to be asked is asked; then a rule that names the call counts, then the author's word that
-    it may run freely. Whatever nobody has spoken of is asked."""
+    """The author's True always asks; then a rule that names the call decides, then the author's False. Anything else
+    asks."""
     if listed:
         return False
     return judged.effect is Effect.ALLOW if judged.named else listed is False
@@ -138,21 +145,24 @@ def _granted(
     task: Task, keeper: Keeper, guarded: Guarded, made: Call, own: Mapping[str, Asked], judged: Judged
 ) -> Steps:
     """`own` are the questions that this task has asked about the call so far. Before the first one, a standing approval
-    may answer instead."""
+    may replace the question."""
     replies = task.answers(own.__contains__)
     before = [id for id, _ in replies]
-    heard = keeper.heard(made.thread_id, before)
+    mark_answers = keeper.mark_used(made.thread_id, before)
     asking = guarded.asking()
-    said = [one for id, answer in replies if own[id].decided and (one := asking.read(made, answer)) is not None]
-    declined = next((one for one in said if one.verb in (Verb.REJECT, Verb.RESPOND)), None)
-    if declined is not None:  # first, so that the grant of a call that looks the same is left to that one
-        yield from _noted(heard)
+    verdicts = [
+        verdict for id, answer in replies if own[id].decided and (verdict := asking.read(made, answer)) is not None
+    ]
+    declined = next((verdict for verdict in verdicts if verdict.verb in (Verb.REJECT, Verb.RESPOND)), None)
+    if declined is not None:  # first, so that an equal call keeps its grant
+        yield from _noted(mark_answers)
         return guarded.declined(declined)
-    changed = (replace(made, args=one.args) for one in said if one.verb is Verb.EDIT)
-    edits = [one for one in changed if canonical.text(one.args) != canonical.text(made.args)]
+    changed = (replace(made, args=edit.args) for edit in verdicts if edit.verb is Verb.EDIT)
+    edits = [edit for edit in changed if canonical.text(edit.args) != canonical.text(made.args)]
     forbidden = judged if judged.effect is Effect.NEVER else (yield from _forbidden(task, keeper, edits))
     standing = None if own else _standing(task, keeper, made, judged)
-    call, passage = yield from _consumed(keeper, made, edits, _consuming if forbidden is None else _recalling)
+    passing = partial(_consuming, task) if forbidden is None else _recalling
+    call, passage = yield from _consumed(keeper, made, edits, passing)
     match passage:
         case Passage(Passing.ASK) if forbidden is not None:
             return guarded.forbidden(forbidden.rule)
@@ -161,19 +171,22 @@ def _granted(
             result = yield from _made(keeper, grant, call.args)
         case Passage(Passing.REPEAT, Grant() as grant):
             result = guarded.again(grant.result)
+        case Passage(Passing.WAIT, Grant() as grant):
+            task.ask_again(grant.result[gate.PAUSED])
         case Passage(Passing.IN_DOUBT, Grant() as grant):
+            yield partial(gate.announce_doubt, grant_id=grant.id, interrupt_id=task.next_id, attempt=keeper.attempt)
             yield from _ask(task, keeper, before, *doubt(grant, call))
         case Passage(doubtful=False) if standing is not None and (yield standing):
             return (yield Make(made.args))
         case _:
             reason = passage.reason if replies or passage.reason != FIRST else None
             yield from _ask(task, keeper, before, *asking.question(made, reason))
-    yield from _noted(heard)
+    yield from _noted(mark_answers)
     return result if call is made else guarded.edited(result, call.args)
 
 
 def _forbidden(task: Task, keeper: Keeper, calls: Sequence[Call]) -> Generator[Step, Any, Judged | None]:
-    """What the policy says about the first of these calls that it never lets run: an edit is no way past it."""
+    """The judgement of the first of these calls that the policy forbids: an edit cannot bypass the policy."""
     for call in calls:
         judged: Judged = yield _judging(task, keeper, call)
         if judged.effect is Effect.NEVER:
@@ -184,17 +197,17 @@ def _forbidden(task: Task, keeper: Keeper, calls: Sequence[Call]) -> Generator[S
 def _consumed(
     keeper: Keeper, made: Call, edits: Sequence[Call], passing: Callable[[Keeper, Call], Callable[[Tx], Passage]]
 ) -> Generator[Step, Any, tuple[Call, Passage]]:
-    """The call as a person has changed it, or else as it was made: whichever there is a grant for. Changes come first,
-    because what became of the call as it was made says nothing about them."""
+    """The edited call or else the original one: the first with a grant. Edits come first, because the state of the
+    original call does not apply to them."""
     for edit in edits:
-        passage: Passage = yield passing(keeper, edit)
+        passage: Passage = yield Take(passing(keeper, edit))
         if passage.passing is not Passing.ASK:
             return edit, passage
-    return made, (yield passing(keeper, made))
+    return made, (yield Take(passing(keeper, made)))
 
 
-def _consuming(keeper: Keeper, call: Call) -> Callable[[Tx], Passage]:
-    return partial(gate.consume, call=call, attempt=keeper.attempt)
+def _consuming(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], Passage]:
+    return partial(gate.consume, call=call, attempt=keeper.attempt, has_answer=task.has_answer)
 
 
 def _recalling(keeper: Keeper, call: Call) -> Callable[[Tx], Passage]:
@@ -202,13 +215,14 @@ def _recalling(keeper: Keeper, call: Call) -> Callable[[Tx], Passage]:
 
 
 def _made(keeper: Keeper, grant: Grant, args: Json) -> Steps:
-    """The call itself. Whatever ends this process in between leaves the grant started: in doubt. So does a call that
-    says so of itself."""
+    """Makes the call. If the process dies in between, the grant stays started: in doubt. The same holds if the call
+    raises `CutOff`."""
     finish = partial(grants.finish, grant_id=grant.id, attempt=keeper.attempt)
     try:
         result = yield Make(args, grant)
-    except GraphInterrupt:
-        yield Keep(partial(gate.pause, grant_id=grant.id, attempt=keeper.attempt))
+    except GraphInterrupt as raised:
+        asked = questions_in(raised)
+        yield Keep(partial(gate.pause, grant_id=grant.id, asked=asked, attempt=keeper.attempt))
         raise
     except results.CutOff:
         raise
@@ -240,17 +254,23 @@ def drive(steps: Steps, keeper: Keeper, make: Callable[[Json], Any]) -> Any:
             return end.value
         reply, failure = None, None
         try:
-            reply = _done(step, keeper, make)
-        except Exception as error:  # noqa: BLE001 - the generator decides what comes of it
-            failure = error
+            reply = _perform(step, keeper, make)
+        except Exception as error:  # noqa: BLE001 - the generator decides how to handle it
+            failure = _noted_failure(error, step, keeper)
 
 
-def _done(step: Step, keeper: Keeper, make: Callable[[Json], Any]) -> Any:
+def _noted_failure(error: Exception, step: Step, keeper: Keeper) -> Exception:
+    if not isinstance(step, Make):  # the graph handles the errors of a call
+        keeper.failed(error)
+    return error
+
+
+def _perform(step: Step, keeper: Keeper, make: Callable[[Json], Any]) -> Any:
     if isinstance(step, Make):
         with granted(step.grant):
             return make(step.args)
     if not isinstance(step, Keep):
-        return keeper.run(step)
+        return keeper.run(step.function if isinstance(step, Take) else step)
     for wait in _WAITS:
         try:
             return keeper.run(step.function)
@@ -268,27 +288,42 @@ async def adrive(steps: Steps, keeper: Keeper, make: Callable[[Json], Awaitable[
             return end.value
         reply, failure = None, None
         try:
-            reply = await _adone(step, keeper, make)
-        except Exception as error:  # noqa: BLE001 - the generator decides what comes of it
-            failure = error
+            reply = await _aperform(step, keeper, make)
+        except Exception as error:  # noqa: BLE001 - the generator decides how to handle it
+            failure = _noted_failure(error, step, keeper)
 
 
-async def _adone(step: Step, keeper: Keeper, make: Callable[[Json], Awaitable[Any]]) -> Any:
+async def _aperform(step: Step, keeper: Keeper, make: Callable[[Json], Awaitable[Any]]) -> Any:
     if isinstance(step, Make):
         with granted(step.grant):
             return await make(step.args)
+    if isinstance(step, Take):
+        return await _atake(step, keeper)
     if not isinstance(step, Keep):
         return await keeper.arun(step)
-    kept = asyncio.ensure_future(_akept(step, keeper))
+    write = asyncio.ensure_future(_akeep(step, keeper))
     try:
-        return await asyncio.shield(kept)
+        return await asyncio.shield(write)
     except asyncio.CancelledError:
-        with suppress(Exception):  # who is cancelled hears of nothing else
-            await kept
+        with suppress(Exception):  # the caller gets only the cancellation
+            await write
         raise
 
 
-async def _akept(step: Keep, keeper: Keeper) -> Any:
+async def _atake(step: Take, keeper: Keeper) -> Passage:
+    """A cancellation does not stop a transaction that is under way, so its result is waited for. A grant that cannot be
+    given back stays started: in doubt."""
+    taken = asyncio.ensure_future(keeper.arun(step.function))
+    try:
+        return await asyncio.shield(taken)
+    except asyncio.CancelledError:
+        with suppress(Exception):  # a cancelled task reports nothing else
+            passage = await taken
+            await keeper.arun(partial(gate.give_back, passage=passage, attempt=keeper.attempt))
+        raise
+
+
+async def _akeep(step: Keep, keeper: Keeper) -> Any:
     for wait in _WAITS:
         try:
             return await keeper.arun(step.function)

@@ -1,26 +1,29 @@
-"""What the gate asks a person, and how it reads the answer: LangChain's per-call approval, with our mark on it."""
+"""The gate's questions and the parser of their answers: LangChain's per-call approval, with the gate's mark on it."""
 
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assent import dialects
-from assent.dialects import tool_approval
-from assent.domain.canonical import Json
-from assent.domain.grants import GATE, Call, Grant
-from assent.domain.questions import Interrupt, InvalidDecision, Verdict
+from assent.errors import InvalidDecision
+from assent.kernel.canonical import Json
+from assent.review import dialects
+from assent.review.dialects.langchain import tool_approval
+from assent.review.model.grants import GATE, Call, Grant
+from assent.review.model.questions import Interrupt, Verdict
+from assent.review.model.secrets import cover_of
 
 VERBS = ("approve", "edit", "reject", "respond")
 IN_DOUBT = "assent.in_doubt"
-"""The `kind` of the question how a call that was cut off has ended."""
+"""The `kind` of the question about the outcome of an interrupted call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How to ask about a call: in which words, what may be answered, and what edited arguments must look like."""
+    """A question about a call: its text, the allowed verbs, and the schema of edited arguments."""
 
     description: str
     allowed: Sequence[str] = VERBS
@@ -32,7 +35,7 @@ class Asking:
         return (value if reason is None else {**value, "reason": reason}), self._schema(call)
 
     def read(self, call: Call, answer: Json) -> Verdict | None:
-        """What was said; None where it cannot be understood, so that it is asked again."""
+        """The verdict; None for an unreadable answer, which repeats the question."""
         question = dialects.recognise(Interrupt("", self._value(call), self._schema(call)))
         try:
             [verdict] = dialects.decode(question, answer).verdicts
@@ -41,7 +44,7 @@ class Asking:
         return verdict
 
     def _value(self, call: Call) -> dict[str, Json]:
-        return {
+        value = {
             "type": tool_approval.NAME,
             "gate": GATE,
             "tool_call_id": call.call_id,
@@ -49,6 +52,9 @@ class Asking:
             "args": call.args,
             "description": self.description,
         }
+        # without "edit", the answer's schema does not contain the arguments' schema
+        schema_missing = self.args_schema is not None and "edit" not in self.allowed
+        return {**value, "args_schema": self.args_schema} if schema_missing else value
 
     def _schema(self, call: Call) -> Json:
         args = dict(self.args_schema or {"type": "object"})
@@ -59,13 +65,13 @@ class Asking:
 
 
 def doubt(grant: Grant, call: Call) -> tuple[Json, Json]:
-    """The question to which only a person has the answer. It goes to the item that allowed the call."""
+    """The question about the outcome, which only a person can answer. It belongs to the item that allowed the call."""
     asked = {"kind": IN_DOUBT, "gate": GATE, "item_id": grant.item_id, "grant_id": grant.id}
     return {**asked, "tool_call_id": call.call_id, "name": call.tool, "args": call.args}, None
 
 
 def rejection(name: str, call_id: str, reason: str | None) -> str:
-    """What the model is told, in the words of LangChain's own middleware."""
+    """The message to the model, worded as in LangChain's own middleware."""
     if reason:
         return f"User rejected the tool call for `{name}` with reason: {reason}"
     return (
@@ -78,12 +84,30 @@ def prohibition(name: str, rule: str) -> str:
     return f"The policy never lets `{name}` run like this (rule {rule!r}). It was not executed. Do not retry it."
 
 
+def description(prefix: str, name: str, args: Json, schema: Json) -> str:
+    """The default text of a question, with the secrets in the arguments masked."""
+    shown = json.dumps(cover_of(schema).masked(args), ensure_ascii=False, default=str)
+    return f"{prefix}\n\nTool: {name}\nArgs: {shown}"
+
+
 def args_schema(tool: Any) -> Json:
-    """The JSON Schema of a tool's arguments, as the model sees it."""
-    schema: Any = getattr(tool, "tool_call_schema", None)
-    if inspect.isclass(schema):
-        schema = schema.model_json_schema()  # type: ignore[attr-defined]
-    return schema if isinstance(schema, dict) else None
+    """The JSON Schema of a tool's arguments as the model sees it, plus the author's annotations that LangChain drops,
+    such as the mark of a secret."""
+    seen, written = (_json_schema(getattr(tool, name, None)) for name in ("tool_call_schema", "args_schema"))
+    if seen is None or written is None:
+        return seen
+    author_properties = written.get("properties", {})
+    properties = {name: author_properties.get(name, property) for name, property in seen.get("properties", {}).items()}
+    definitions = {**seen.get("$defs", {}), **written.get("$defs", {})}
+    return {**seen, "properties": properties, **({"$defs": definitions} if definitions else {})}
+
+
+def _json_schema(schema: Any) -> dict[str, Any] | None:
+    try:
+        json_schema = schema.model_json_schema() if inspect.isclass(schema) else schema  # type: ignore[attr-defined]
+    except Exception:  # noqa: BLE001 - an author's type without a JSON Schema, such as an injected one
+        return None
+    return json_schema if isinstance(json_schema, dict) else None
 
 
 def _branch(verb: str, name: str, args: Json) -> Json:

@@ -1,4 +1,4 @@
-"""What came of a call, as JSON beside its grant: for the attempt that asks again after a crash, and gets the same."""
+"""Records the result of a call as JSON beside its grant: an attempt after a crash gets the same result."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ from typing import Any
 from langchain_core.messages import BaseMessage, ToolMessage, messages_from_dict
 from langgraph.types import Command, Send
 
-from assent.domain import canonical
-from assent.domain.canonical import Json
+from assent.kernel import canonical
+from assent.kernel.canonical import Json
 
 _MARK = "assent"
 
 
 class CallFailed(RuntimeError):
-    """The call was made before and failed; it is not made again under the same approval."""
+    """The call ran before and failed; it does not run again under the same approval."""
 
 
 class ResultLost(RuntimeError):
-    """The call was made before, and what it returned could not be kept."""
+    """The call ran before, and its result could not be stored."""
 
 
 class CutOff(RuntimeError):
-    """Raised by a call that was sent and whose end nobody knows: its grant stays started, and the call is in doubt."""
+    """Raised by a call that was sent and whose outcome is unknown: its grant stays started, and the call is in
+    doubt."""
 
 
 def recorded(result: Any) -> Json:
-    """Never fails: the call has been made, whatever it returned."""
+    """Never fails, because the call has already run."""
     try:
-        kept = _written(result)
-        canonical.text(kept)
+        value = _written(result)
+        canonical.text(value)
     except (TypeError, ValueError, RecursionError):
         return {"lost": type(result).__name__}
-    return {"value": kept}
+    return {"value": value}
 
 
 def failure(error: Exception) -> Json:
@@ -45,22 +46,22 @@ def is_failure(result: Any) -> bool:
 
 
 def restored(kept: Json) -> Any:
-    """The result as it was, or the error that stands for it."""
+    """Returns the recorded result, or raises the error recorded in its place."""
     if isinstance(kept, dict) and "value" in kept:
         return _read(kept["value"])
     if isinstance(kept, dict) and "error" in kept:
-        raise CallFailed(f"it failed when it was made: {kept['error']}: {kept.get('message')}")
-    raise ResultLost("it was made before, and its result could not be kept")
+        raise CallFailed(f"the call ran before and failed: {kept['error']}: {kept.get('message')}")
+    raise ResultLost("the call ran before, and its result could not be stored")
 
 
 def settled(kept: Json) -> str | None:
-    """What a person has said became of a call that was cut off, in words for whoever waits for its result."""
+    """The decision of a person about an interrupted call, as text for its caller."""
     if not isinstance(kept, dict) or "doubt" not in kept:
         return None
     notes = f" {kept['notes']}" if kept.get("notes") else ""
     if kept["doubt"] == "done":
         return f"A person has confirmed that this call was carried out.{notes}"
-    return f"This call was cut off, and a person has decided to leave it at that. Do not retry it.{notes}"
+    return f"This call was interrupted, and a person has abandoned it. Do not retry it.{notes}"
 
 
 def _written(value: Any) -> Json:
@@ -72,25 +73,27 @@ def _written(value: Any) -> Json:
     if isinstance(value, Send):
         return {_MARK: "send", "node": value.node, "arg": _written(value.arg)}
     if isinstance(value, Mapping):
-        return {key: _written(one) for key, one in value.items()}
+        # a tool's own value with our key is escaped
+        written = {key: _written(item) for key, item in value.items()}
+        return {_MARK: "mapping", "of": written} if _MARK in written else written
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [_written(one) for one in value]
+        return [_written(item) for item in value]
     return value
 
 
 def _message(message: BaseMessage) -> Json:
-    """What a tool returns beside its content, for code and not for the model, may be anything: it is kept if it can."""
+    """Leaves out the artifact of a tool message if it is not JSON."""
     try:
-        kept = message.model_dump(mode="json")
-        canonical.text(kept)
+        data = message.model_dump(mode="json")
+        canonical.text(data)
     except ValueError:
         return message.model_dump(mode="json", exclude={"artifact"})
-    return kept
+    return data
 
 
 def _read(kept: Json) -> Any:
     if isinstance(kept, list):
-        return [_read(one) for one in kept]
+        return [_read(item) for item in kept]
     if not isinstance(kept, dict):
         return kept
     match kept.get(_MARK):
@@ -100,4 +103,6 @@ def _read(kept: Json) -> Any:
             return Command(graph=kept["graph"], update=_read(kept["update"]), goto=_read(kept["goto"]))
         case "send":
             return Send(kept["node"], _read(kept["arg"]))
-    return {key: _read(one) for key, one in kept.items()}
+        case "mapping":
+            return {key: _read(item) for key, item in kept["of"].items()}
+    return {key: _read(item) for key, item in kept.items()}

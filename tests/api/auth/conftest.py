@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from assent.app import load_project, open_engine, open_services
-from assent.engine.loader import LoadedGraphs
+from assent.runs.project.loader import LoadedGraphs
 from assent.settings import Mode, Settings
-from assent.surfaces import create_app
+from assent.surfaces.routes import create_app
 from tests.api.house import House
 
 PROJECT = Path(__file__).parents[2] / "graphs_auth" / "langgraph.json"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from assent.domain.access import Kind, Role
+from assent.identity.model.access import Kind, Role
 from tests.api.auth.conftest import Guarded
 
 SECRET = "hunter2"
@@ -14,11 +14,11 @@ AGENT = ["comments:write", "items:create", "items:read", "runs:write"]
 async def me(guarded: Guarded, token: str) -> dict[str, Any]:
     response = await guarded.user(token).get("/api/me")
     assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()
-    return found
+    body: dict[str, Any] = response.json()
+    return body
 
 
-async def test_without_a_token_the_handler_says_no(guarded: Guarded) -> None:
+async def test_request_without_a_token_is_refused_by_the_handler(guarded: Guarded) -> None:
     for path in ("/threads/search", "/api/me", "/assistants/search", "/metrics"):
         response = await guarded.client().post(path) if "search" in path else await guarded.client().get(path)
         assert (response.status_code, response.json()["detail"]) == (401, "no token"), path
@@ -34,7 +34,7 @@ async def test_without_a_token_the_handler_says_no(guarded: Guarded) -> None:
         ("fine", 403, "nothing wrong"),
     ],
 )
-async def test_what_it_raises_on_purpose_keeps_status_and_text(
+async def test_http_error_of_the_handler_keeps_status_and_text(
     guarded: Guarded, token: str, status: int, detail: str
 ) -> None:
     response = await guarded.user(token).post("/threads", json={})
@@ -61,14 +61,14 @@ async def test_what_it_raises_on_purpose_keeps_status_and_text(
         ("odd permissions", 500),
     ],
 )
-async def test_whatever_else_goes_wrong_refuses_and_tells_nothing(guarded: Guarded, token: str, status: int) -> None:
+async def test_other_error_of_the_handler_refuses_without_details(guarded: Guarded, token: str, status: int) -> None:
     response = await guarded.user(token).post("/threads", json={})
     assert response.status_code == status
     assert SECRET not in response.text
     assert "Traceback" not in response.text
 
 
-async def test_a_user_is_an_agent(guarded: Guarded) -> None:
+async def test_user_of_the_handler_is_an_agent(guarded: Guarded) -> None:
     assert await me(guarded, "owner:ada") == {
         "kind": "agent",
         "id": "ada",
@@ -79,7 +79,7 @@ async def test_a_user_is_an_agent(guarded: Guarded) -> None:
 
 
 @pytest.mark.promise("P6")
-async def test_a_reviewer_only_by_the_permission_to_decide(guarded: Guarded) -> None:
+async def test_user_with_the_decide_permission_is_a_reviewer(guarded: Guarded) -> None:
     rita = await me(guarded, "reviewer")
     assert (rita["kind"], rita["id"], rita["name"]) == ("reviewer", "rita", "Rita")
     assert rita["scopes"] == sorted([*AGENT, "decide"])
@@ -87,7 +87,7 @@ async def test_a_reviewer_only_by_the_permission_to_decide(guarded: Guarded) -> 
     assert "decide" not in (await me(guarded, "acme"))["scopes"]
 
 
-async def test_every_form_of_a_user_is_understood(guarded: Guarded) -> None:
+async def test_every_form_of_a_user_is_accepted(guarded: Guarded) -> None:
     assert [(await me(guarded, token))["id"] for token in ("text", "object", "pair")] == ["tess", "olga", "pia"]
 
 
@@ -100,7 +100,7 @@ async def test_the_tenant_comes_from_a_permission(guarded: Guarded) -> None:
     assert (await ada.get(f"/threads/{made['thread_id']}")).status_code == 404
 
 
-async def test_our_own_keys_and_sessions_come_first(guarded: Guarded) -> None:
+async def test_own_keys_and_sessions_are_checked_before_the_handler(guarded: Guarded) -> None:
     agent = guarded.client(await guarded.key(Kind.AGENT))
     assert (await agent.get("/api/me")).json()["name"] == "a agent"
     bearer = guarded.user(await guarded.key(Kind.AGENT))
@@ -112,24 +112,24 @@ async def test_our_own_keys_and_sessions_come_first(guarded: Guarded) -> None:
     assert (await person.get("/api/me", headers={"authorization": "Bearer open:ada"})).json()["id"] == "ada"
 
 
-async def test_another_services_key_is_left_to_the_handler(guarded: Guarded) -> None:
+async def test_key_of_another_service_is_passed_to_the_handler(guarded: Guarded) -> None:
     both = guarded.client("lsv2_pt_0123456789", headers={"x-token": "open:ada"})
     assert (await both.get("/api/me")).json()["id"] == "ada"
 
 
-async def test_pages_lead_to_the_sign_in_whatever_the_handler_says(guarded: Guarded) -> None:
+async def test_pages_redirect_users_of_the_handler_to_the_sign_in(guarded: Guarded) -> None:
     response = await guarded.user("reviewer", accept="text/html").get("/inbox")
     assert (response.status_code, response.headers["location"]) == (303, "/login?next=/inbox")
 
 
 @pytest.mark.promise("P7")
-async def test_the_studio_header_opens_nothing(guarded: Guarded, guarded_dev: Guarded) -> None:
+async def test_studio_header_gives_no_access(guarded: Guarded, guarded_dev: Guarded) -> None:
     for house in (guarded, guarded_dev):
         response = await house.client(headers={"x-auth-scheme": "langsmith"}).post("/threads", json={})
         assert (response.status_code, response.json()["detail"]) == (401, "no token")
 
 
-async def test_on_loopback_in_dev_the_handler_is_asked_as_well(guarded_dev: Guarded) -> None:
+async def test_handler_is_asked_also_on_loopback_in_dev(guarded_dev: Guarded) -> None:
     assert (await guarded_dev.client().post("/threads", json={})).status_code == 401
     assert (await guarded_dev.user("open:ada").post("/threads", json={})).status_code == 200
 
@@ -163,7 +163,7 @@ async def test_a_body_that_the_handler_has_read_still_reaches_the_route(guarded:
         assert mine.json()["metadata"] == theirs.json()["metadata"] == {"a": 1}
 
 
-async def test_the_size_limit_holds_for_what_the_handler_reads(guarded: Guarded) -> None:
+async def test_size_limit_applies_to_the_body_that_the_handler_reads(guarded: Guarded) -> None:
     large = b" " * (guarded.settings.max_body_bytes + 1)
 
     async def chunks() -> Any:

@@ -11,9 +11,9 @@ from fastapi.routing import iter_route_contexts
 from langgraph_sdk import Auth
 from langgraph_sdk.client import LangGraphClient
 
-from assent.domain.access import Kind
-from assent.domain.assistants import own_id
-from assent.services.custom_auth import CustomAuth
+from assent.identity.custom_auth import CustomAuth
+from assent.identity.model.access import Kind
+from assent.threads.model.assistants import own_id
 from tests.api.auth.conftest import Guarded
 from tests.api.auth.reaches import NOWHERE, REACHES, RUN, Place, adas, reach
 
@@ -42,7 +42,7 @@ async def test_every_route_with_an_id_is_in_the_list(guarded: Guarded) -> None:
 
 @pytest.mark.promise("P7")
 @pytest.mark.parametrize(("method", "path", "body"), REACHES)
-async def test_what_the_filter_does_not_show_is_not_there(guarded: Guarded, method: str, path: str, body: Any) -> None:
+async def test_resource_outside_the_filter_is_404(guarded: Guarded, method: str, path: str, body: Any) -> None:
     place = await adas(guarded)
     ada = guarded.user("owner:ada")
     foreign = await reach(guarded, "owner:bob", place, method, path, body)
@@ -62,7 +62,7 @@ async def test_what_the_filter_does_not_show_is_not_there(guarded: Guarded, meth
 @pytest.mark.promise("P7")
 @pytest.mark.parametrize("token", ["open:bob", "nothing:bob"])
 @pytest.mark.parametrize(("method", "path", "body"), REACHES)
-async def test_control_without_a_filter_all_of_it_is_reached(
+async def test_control_without_a_filter_every_resource_is_reached(
     guarded: Guarded, token: str, method: str, path: str, body: Any
 ) -> None:
     place = await adas(guarded)
@@ -87,12 +87,20 @@ async def test_control_without_a_filter_all_of_it_is_reached(
         ("spoil", 500, "the project's auth handler failed"),
     ],
 )
-async def test_what_a_handler_refuses_is_refused(guarded: Guarded, rule: str, status: int, detail: str) -> None:
+async def test_refusal_of_a_handler_is_403(guarded: Guarded, rule: str, status: int, detail: str) -> None:
     place = await adas(guarded)
     for method, path, body in [*REACHES, ("POST", "/threads", {}), ("POST", "/threads/search", {})]:
         response = await reach(guarded, f"{rule}:eve", place, method, path, body)
         assert (response.status_code, response.json()["detail"]) == (status, detail), path
         assert SECRET not in response.text
+
+
+async def test_agent_with_a_key_changes_no_assistant_of_a_user_of_the_auth_file(guarded: Guarded) -> None:
+    """The control above: users of the auth file change what its handlers let them."""
+    place = await adas(guarded)
+    agent = guarded.client(await guarded.key(Kind.AGENT))
+    refused = await agent.patch(f"/assistants/{place.assistant}", json={"name": "mine"})
+    assert (refused.status_code, refused.json()["code"]) == (403, "not_allowed")
 
 
 async def test_a_handler_may_allow_some_actions_only(guarded: Guarded) -> None:
@@ -105,7 +113,7 @@ async def test_a_handler_may_allow_some_actions_only(guarded: Guarded) -> None:
     assert (await reader.delete(f"/threads/{place.thread}")).status_code == 403
 
 
-async def test_searches_and_counts_leave_out_what_is_not_shown(guarded: Guarded) -> None:
+async def test_searches_and_counts_leave_out_filtered_resources(guarded: Guarded) -> None:
     place = await adas(guarded)
     bobs = (await guarded.user("owner:bob").post("/threads", json={})).json()["thread_id"]
     for token, expected in {
@@ -118,8 +126,8 @@ async def test_searches_and_counts_leave_out_what_is_not_shown(guarded: Guarded)
         "open:zoe": {place.thread, bobs},
     }.items():
         who = guarded.user(token)
-        found = (await who.post("/threads/search", json={})).json()
-        assert {thread["thread_id"] for thread in found} == expected, token
+        body = (await who.post("/threads/search", json={})).json()
+        assert {thread["thread_id"] for thread in body} == expected, token
         assert (await who.post("/threads/count", json={})).json() == len(expected), token
         assistants = (await who.post("/assistants/search", json={})).json()
         seen = {assistant["assistant_id"] for assistant in assistants}
@@ -127,7 +135,7 @@ async def test_searches_and_counts_leave_out_what_is_not_shown(guarded: Guarded)
         assert (await who.post("/assistants/count", json={})).json() == len(seen), token
 
 
-async def test_a_search_cannot_ask_for_more_than_is_shown(guarded: Guarded) -> None:
+async def test_search_filter_cannot_widen_the_handlers_filter(guarded: Guarded) -> None:
     place = await adas(guarded)
     bob = guarded.user("owner:bob")
     for body in ({"metadata": {"owner": "ada"}}, {"ids": [place.thread]}, {"status": "interrupted"}):
@@ -138,7 +146,7 @@ async def test_a_search_cannot_ask_for_more_than_is_shown(guarded: Guarded) -> N
     assert (await guarded.user("owner:ada").get(f"/threads/{place.thread}")).status_code == 200
 
 
-async def test_an_id_that_is_taken_is_not_handed_over(guarded: Guarded) -> None:
+async def test_create_with_an_id_of_another_user_is_a_conflict(guarded: Guarded) -> None:
     place = await adas(guarded)
     bob = guarded.user("owner:bob")
     again = {"thread_id": place.thread, "if_exists": "do_nothing"}
@@ -151,7 +159,7 @@ async def test_an_id_that_is_taken_is_not_handed_over(guarded: Guarded) -> None:
     assert (await guarded.user("owner:ada").post("/threads", json=again)).status_code == 200
 
 
-async def test_what_handlers_write_into_metadata_is_kept(guarded: Guarded) -> None:
+async def test_metadata_written_by_a_handler_is_kept(guarded: Guarded) -> None:
     ada = guarded.user("owner:ada")
     thread = (await ada.post("/threads", json={"metadata": {"owner": "bob", "topic": "x"}})).json()
     assert thread["metadata"] == {"owner": "ada", "topic": "x"}
@@ -167,7 +175,7 @@ async def test_what_handlers_write_into_metadata_is_kept(guarded: Guarded) -> No
     assert assistant["metadata"] == {"owner": "ada"}
 
 
-async def test_a_copy_belongs_to_who_made_it(guarded: Guarded) -> None:
+async def test_copied_thread_belongs_to_the_user_who_copied_it(guarded: Guarded) -> None:
     place = await adas(guarded)
     ada = guarded.user("owner:ada")
     shared = (await guarded.user("open:bob").post(f"/threads/{place.thread}/copy")).json()
@@ -176,7 +184,7 @@ async def test_a_copy_belongs_to_who_made_it(guarded: Guarded) -> None:
     assert mine["metadata"] == {**(await ada.get(f"/threads/{place.thread}")).json()["metadata"]}
 
 
-async def test_a_graphs_own_assistant_is_everyones_to_run(guarded: Guarded) -> None:
+async def test_default_assistant_of_a_graph_can_be_run_by_every_user(guarded: Guarded) -> None:
     bob = guarded.user("owner:bob")
     assert (await bob.get(f"/assistants/{own_id('whoami')}")).status_code == 404
     for name in ("whoami", own_id("whoami")):
@@ -184,20 +192,23 @@ async def test_a_graphs_own_assistant_is_everyones_to_run(guarded: Guarded) -> N
         assert answer.json()["user"]["identity"] == "bob"
 
 
-async def test_credentials_of_ours_are_limited_by_their_scopes_alone(guarded: Guarded) -> None:
+async def test_own_credentials_are_limited_by_owners_and_not_by_handlers(guarded: Guarded) -> None:
     place = await adas(guarded)
+    person = guarded.client(await guarded.person("pat"))
+    assert (await person.get(f"/threads/{place.thread}")).status_code == 200
+    assert len((await person.post("/threads/search", json={})).json()) == 1
     agent = guarded.client(await guarded.key(Kind.AGENT))
-    assert (await agent.get(f"/threads/{place.thread}")).status_code == 200
-    assert len((await agent.post("/threads/search", json={})).json()) == 1
+    assert (await agent.get(f"/threads/{place.thread}")).status_code == 404
+    assert (await agent.post("/threads/search", json={})).json() == []
 
 
-async def test_the_stock_client_works_through_all_of_it(guarded: Guarded) -> None:
+async def test_stock_client_works_with_handlers_on_every_route(guarded: Guarded) -> None:
     sdk = LangGraphClient(guarded.user("owner:ada"))
     thread = await sdk.threads.create(metadata={"topic": "x"})
     state = await sdk.runs.wait(thread["thread_id"], "whoami", input={})
     assert isinstance(state, dict)
     assert state["user"]["identity"] == "ada"
-    assert [found["thread_id"] for found in await sdk.threads.search()] == [thread["thread_id"]]
+    assert [thread["thread_id"] for thread in await sdk.threads.search()] == [thread["thread_id"]]
     events = [chunk.event async for chunk in sdk.runs.stream(None, "whoami", input={})]
     assert events[:2] == ["metadata", "values"]
 
@@ -241,3 +252,24 @@ def handlers(asked: list[tuple[str, str, str, Any]]) -> CustomAuth:
     auth.on.store(noting("store.*"))
     auth.on(actions="search")(noting("*.search"))
     return CustomAuth(auth)
+
+
+async def test_reviewers_see_the_items_that_the_handler_grants_them(guarded: Guarded) -> None:
+    """The usual owner filter hides every item from people who started nothing; a handler can tell the inbox apart."""
+    ada = guarded.user("team:ada")
+    asked: dict[str, str] = {}
+    for name in ("red", "blue"):
+        thread = (await ada.post("/threads", json={"metadata": {"team": name}})).json()["thread_id"]
+        body = {"assistant_id": "whoami", "input": {"ask": True}}
+        assert (await ada.post(f"/threads/{thread}/runs/wait", json=body)).status_code == 200
+        asked[name] = thread
+    tara, otto = guarded.user("team reviewer"), guarded.user("own reviewer")
+    assert (await otto.get("/api/inbox/items")).json()["items"] == [], "the control"
+    [item] = (await tara.get("/api/inbox/items")).json()["items"]
+    assert item["source"]["thread_id"] == asked["red"]
+    for thread in asked.values():
+        assert (await tara.get(f"/threads/{thread}")).status_code == 404, "a thread is its owner's all the same"
+    said = {"revision": item["revision"], "hash": item["hash"], "verb": "respond", "message": "yes"}
+    path = f"/api/inbox/items/{item['id']}/decision"
+    assert (await otto.post(path, json=said)).status_code == 404
+    assert (await tara.post(path, json=said)).status_code == 200

@@ -6,9 +6,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from assent.engine.graphs import GraphSpec
-from assent.engine.loader import load_graphs
-from assent.engine.manifest import read_manifest
+from assent.runs.project.graphs import GraphSpec
+from assent.runs.project.loader import load_graphs
+from assent.runs.project.manifest import read_manifest
 from tests.api.langgraph.server import Server
 from tests.contract.stores import AnyStore, database, folder, migrated_file, opened
 

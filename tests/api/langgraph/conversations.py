@@ -7,17 +7,17 @@ import httpx
 from langgraph.types import Command
 from langgraph_sdk.client import LangGraphClient
 
-from assent.api.langgraph import threads as thread_routes
-from assent.domain.access import DEFAULT_TENANT
-from assent.domain.ids import new_id
-from assent.domain.runs import Outcome, RunStatus, Strategy
-from assent.domain.threads import Thread, ThreadStatus, resting
-from assent.engine import outcomes
-from assent.engine.loader import LoadedGraphs
-from assent.engine.project import Project, config_for
-from assent.services.threads import Threads
-from assent.store import runs, threads
-from assent.store.transaction import Tx
+from assent.identity.model.access import DEFAULT_TENANT
+from assent.kernel.ids import new_id
+from assent.kernel.store.transaction import Tx
+from assent.runs.engine import outcomes
+from assent.runs.project.loader import LoadedGraphs
+from assent.runs.project.project import Project, config_for
+from assent.runs.threads import Threads
+from assent.surfaces.api.langgraph import threads as thread_routes
+from assent.threads.model.runs import Outcome, RunStatus, Strategy
+from assent.threads.model.threads import Thread, ThreadStatus, resting
+from assent.threads.rows import runs, threads
 from tests.api.langgraph.server import Server
 
 ASSISTANT = "d2a02ed8-fb92-5e43-81ea-cb78d82caa2f"
@@ -71,9 +71,9 @@ class Conversations:
         return await self.run(thread_id, Command(resume=dict(zip(ids, answers, strict=True))))
 
     async def row(self, thread_id: str) -> Thread:
-        found = await self.store.read(self.tenant, threads.get, thread_id)
-        assert found is not None
-        return found
+        thread_row = await self.store.read(self.tenant, threads.get, thread_id)
+        assert thread_row is not None
+        return thread_row
 
     async def queue_run(self, thread_id: str, *, status: RunStatus = RunStatus.PENDING, **columns: Any) -> str:
         """A run of the thread that is there, though nobody executes it."""

@@ -8,18 +8,20 @@ import httpx
 from fastapi import FastAPI
 from langgraph_sdk.client import LangGraphClient
 
-from assent.api.langgraph import assistants as assistant_routes
-from assent.api.langgraph import system as system_routes
-from assent.domain.access import DEFAULT_TENANT, Kind, operator
-from assent.engine.graphs import GraphSpec
-from assent.http import errors
-from assent.http.authentication import Authentication
-from assent.http.counting import RequestCount
-from assent.services.access import Access
-from assent.services.assistants import Assistants
-from assent.services.keys import Keys
-from assent.services.metrics import Metrics, Workers
+from assent.identity.access import Access
+from assent.identity.keys import Keys
+from assent.identity.model.access import DEFAULT_TENANT, Kind, operator
+from assent.runs.assistants.assistants import Assistants
+from assent.runs.metrics import Metrics, Workers
+from assent.runs.project.graphs import GraphSpec
 from assent.settings import Mode, Settings
+from assent.surfaces.api.langgraph import assistants as assistant_routes
+from assent.surfaces.api.langgraph import system
+from assent.surfaces.http import errors, routing
+from assent.surfaces.http.authentication import Authentication
+from assent.surfaces.http.limits.admission import Admission
+from assent.surfaces.http.limits.request_count import RequestCount
+from assent.surfaces.http.public import PublicRoutes
 from tests.contract.stores import AnyStore
 
 
@@ -38,10 +40,12 @@ class Server:
         self.metrics = Metrics(self.store, lambda: Workers(most=10, active=3))
         self.app = FastAPI()
         errors.install(self.app)
-        self.app.include_router(assistant_routes.routes(self.assistants))
-        self.app.include_router(system_routes.routes(self.metrics))
+        routing.add(self.app, assistant_routes.routes(self.assistants))
+        routing.add(self.app, system.routes(self.metrics))
         access = Access(self.store, session_lifetime=timedelta(hours=1))
-        self.app.add_middleware(Authentication, access=access, settings=Settings(mode=Mode.SERVE))
+        settings = Settings(mode=Mode.SERVE)
+        public, admission = PublicRoutes(self.app.routes), Admission(settings)
+        self.app.add_middleware(Authentication, access=access, settings=settings, public=public, admission=admission)
         self.app.add_middleware(RequestCount, metrics=self.metrics)
 
     async def client(self, *scopes: str, tenant: str = DEFAULT_TENANT) -> httpx.AsyncClient:

@@ -1,10 +1,10 @@
-"""What the graph behind an assistant looks like: its drawing, its schemas, its subgraphs."""
+"""The graph of an assistant over the API: its drawing, its schemas, its subgraphs."""
 
 from typing import Any
 
 import httpx
 
-from assent.domain.assistants import own_id
+from assent.threads.model.assistants import own_id
 from tests.api.langgraph.server import Server
 from tests.contract.stores import only_sqlite
 
@@ -27,7 +27,7 @@ async def test_a_graph_is_drawn_by_its_assistants_id_or_its_own_name(client: htt
     assert await drawn(client, f"/assistants/{own_id('echo')}/graph") == (nodes, edges)
 
 
-async def test_xray_looks_into_subgraphs(client: httpx.AsyncClient) -> None:
+async def test_xray_includes_subgraphs(client: httpx.AsyncClient) -> None:
     plain, _ = await drawn(client, f"{NESTED}/graph")
     assert plain == ["__start__", "outer", "child", "last", "__end__"]
     for closed in ("false", "False"):
@@ -39,7 +39,7 @@ async def test_xray_looks_into_subgraphs(client: httpx.AsyncClient) -> None:
         assert (refused.status_code, refused.json()["detail"]) == (422, "Invalid xray value")
 
 
-async def test_a_graph_that_is_not_there_is_not_drawn(client: httpx.AsyncClient) -> None:
+async def test_drawing_of_an_unknown_graph_is_404(client: httpx.AsyncClient) -> None:
     by_name = await client.get("/assistants/nope/graph")
     assert (by_name.status_code, by_name.json()["detail"]) == (422, "Invalid assistant ID: must be a UUID")
     by_id = await client.get(f"/assistants/{NOBODY}/graph")
@@ -47,9 +47,9 @@ async def test_a_graph_that_is_not_there_is_not_drawn(client: httpx.AsyncClient)
 
 
 async def test_schemas_are_those_of_the_graph(client: httpx.AsyncClient) -> None:
-    found = (await client.get(f"/assistants/{own_id('echo')}/schemas")).json()
-    assert found["graph_id"] == "echo"
-    assert set(found) == {
+    body = (await client.get(f"/assistants/{own_id('echo')}/schemas")).json()
+    assert body["graph_id"] == "echo"
+    assert set(body) == {
         "graph_id",
         "input_schema",
         "output_schema",
@@ -57,20 +57,20 @@ async def test_schemas_are_those_of_the_graph(client: httpx.AsyncClient) -> None
         "config_schema",
         "context_schema",
     }
-    assert set(found["input_schema"]["properties"]) == {"text", "reply"}
-    assert (found["config_schema"], found["context_schema"]) == ({}, None)
+    assert set(body["input_schema"]["properties"]) == {"text", "reply"}
+    assert (body["config_schema"], body["context_schema"]) == ({}, None)
 
 
 async def test_subgraphs_are_found_by_their_namespace(client: httpx.AsyncClient) -> None:
-    found = (await client.get(f"{NESTED}/subgraphs")).json()
-    assert set(found) == {"child"}
-    assert "log" in found["child"]["state_schema"]["properties"]
-    assert (await client.get(f"{NESTED}/subgraphs?recurse=true")).json() == found
-    assert (await client.get(f"{NESTED}/subgraphs/child")).json() == found
+    body = (await client.get(f"{NESTED}/subgraphs")).json()
+    assert set(body) == {"child"}
+    assert "log" in body["child"]["state_schema"]["properties"]
+    assert (await client.get(f"{NESTED}/subgraphs?recurse=true")).json() == body
+    assert (await client.get(f"{NESTED}/subgraphs/child")).json() == body
     assert (await client.get(f"{NESTED}/subgraphs/other")).json() == {}
 
 
-async def test_every_example_graph_can_be_looked_at(server: Server, client: httpx.AsyncClient) -> None:
+async def test_every_example_graph_has_drawing_and_schemas(server: Server, client: httpx.AsyncClient) -> None:
     for name in server.graphs:
         nodes, _ = await drawn(client, f"/assistants/{name}/graph?xray=true")
         assert nodes, name
@@ -79,7 +79,7 @@ async def test_every_example_graph_can_be_looked_at(server: Server, client: http
             assert response.status_code == 200, name
 
 
-async def test_the_stock_client_looks_at_graphs(server: Server) -> None:
+async def test_stock_client_reads_drawing_schemas_and_subgraphs(server: Server) -> None:
     sdk = await server.sdk()
     own = own_id("subgraph")
     drawing = await sdk.assistants.get_graph(own, xray=True)

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from assent.store import threads
+from assent.threads.rows import threads
 from tests.api.langgraph.server import Server
 from tests.contract.stores import AnyStore, both_databases
 
@@ -24,7 +24,7 @@ REFUSED_CREATES: list[tuple[Any, int, str]] = [
     ({"graph_id": "echo", "config": {"recursion_limit": "5"}}, 422, "config.recursion_limit: "),
     ({"graph_id": "echo", "config": {"configurable": []}}, 422, "config.configurable: "),
     ({"graph_id": "echo", "metadata": "x"}, 422, "metadata: "),
-    ({"graph_id": "echo", "name": "nul \0"}, 422, "a text in the body holds the character U+0000"),
+    ({"graph_id": "echo", "name": "nul \0"}, 422, "a text in the body contains the character U+0000"),
     ([], 422, "body: Input should be a valid dictionary"),
 ]
 REFUSED_SEARCHES: list[tuple[dict[str, Any], int]] = [
@@ -56,7 +56,7 @@ async def names(client: httpx.AsyncClient, **body: Any) -> list[str]:
     return [assistant["name"] for assistant in response.json()]
 
 
-async def test_a_graphs_own_assistant_looks_as_the_contract_says(client: httpx.AsyncClient) -> None:
+async def test_default_assistant_of_a_graph_has_the_contracts_fields(client: httpx.AsyncClient) -> None:
     response = await client.get(f"/assistants/{ECHO}")
     assert response.status_code == 200
     own = response.json()
@@ -69,11 +69,12 @@ async def test_a_graphs_own_assistant_looks_as_the_contract_says(client: httpx.A
         "metadata": {"created_by": "system"},
         "name": "echo",
         "version": 1,
+        "owner": None,
         "description": "Says back what it is told.",
     }
 
 
-async def test_create_gives_the_whole_assistant_with_its_defaults(client: httpx.AsyncClient) -> None:
+async def test_create_returns_the_whole_assistant_with_its_defaults(client: httpx.AsyncClient) -> None:
     made = await create(client)
     assert {key: made[key] for key in ("name", "version", "description", "config", "context", "metadata")} == {
         "name": "Untitled",
@@ -109,7 +110,7 @@ async def test_reserved_keys_are_left_out_silently(client: httpx.AsyncClient) ->
     assert made["config"] == {"configurable": {"model": "m"}}
 
 
-async def test_an_id_of_ones_own_is_taken_once(client: httpx.AsyncClient) -> None:
+async def test_create_with_a_chosen_id_succeeds_once(client: httpx.AsyncClient) -> None:
     made = await create(client, assistant_id=NOBODY.upper().replace("-", ""), name="first")
     assert made["assistant_id"] == NOBODY
     again = await client.post("/assistants", json={"graph_id": "echo", "assistant_id": NOBODY})
@@ -118,7 +119,7 @@ async def test_an_id_of_ones_own_is_taken_once(client: httpx.AsyncClient) -> Non
     assert kept == made
 
 
-async def test_what_cannot_be_created_says_why(client: httpx.AsyncClient) -> None:
+async def test_invalid_create_is_refused_with_the_reason(client: httpx.AsyncClient) -> None:
     for body, status, detail in REFUSED_CREATES:
         response = await client.post("/assistants", json=body)
         assert response.status_code == status, body
@@ -154,7 +155,7 @@ async def test_count_counts_what_search_finds(client: httpx.AsyncClient) -> None
     assert missing.status_code == 404
 
 
-async def test_pages_tell_a_real_total_and_where_the_next_begins(client: httpx.AsyncClient) -> None:
+async def test_pages_give_the_total_and_the_next_offset(client: httpx.AsyncClient) -> None:
     for number in range(5):
         await create(client, name=f"{number}", metadata={"mine": True})
     seen: list[str] = []
@@ -181,14 +182,14 @@ async def test_search_sorts_and_selects(client: httpx.AsyncClient) -> None:
     assert selected.json() == [{"name": "a", "version": 1}]
 
 
-async def test_a_search_that_cannot_be_says_so(client: httpx.AsyncClient) -> None:
+async def test_invalid_search_is_refused(client: httpx.AsyncClient) -> None:
     for body, status in REFUSED_SEARCHES:
         response = await client.post("/assistants/search", json=body)
         assert response.status_code == status, body
         assert isinstance(response.json()["detail"], str)
 
 
-async def test_reading_insists_on_a_uuid_and_knows_what_is_not_there(client: httpx.AsyncClient) -> None:
+async def test_malformed_id_is_422_and_unknown_id_is_404(client: httpx.AsyncClient) -> None:
     for path in ("", "/schemas", "/subgraphs"):
         by_name = await client.get(f"/assistants/echo{path}")
         assert (by_name.status_code, by_name.json()["detail"]) == (422, "Invalid assistant ID: must be a UUID")
@@ -216,7 +217,7 @@ async def test_a_change_makes_a_version_and_merges_metadata(client: httpx.AsyncC
     assert (await client.get(path)).json() == untouched
 
 
-async def test_a_change_that_cannot_be_leaves_everything_as_it_was(client: httpx.AsyncClient) -> None:
+async def test_invalid_change_leaves_the_assistant_unchanged(client: httpx.AsyncClient) -> None:
     made = await create(client)
     path = f"/assistants/{made['assistant_id']}"
     both = await client.patch(path, json={"config": {"configurable": {"a": 1}}, "context": {"b": 1}})
@@ -227,7 +228,7 @@ async def test_a_change_that_cannot_be_leaves_everything_as_it_was(client: httpx
     assert (await client.get(path)).json() == made
 
 
-async def test_changes_at_once_make_one_version_each(client: httpx.AsyncClient) -> None:
+async def test_concurrent_changes_make_one_version_each(client: httpx.AsyncClient) -> None:
     path = f"/assistants/{(await create(client))['assistant_id']}"
     answers = await asyncio.gather(*(client.patch(path, json={"metadata": {f"k{n}": n}}) for n in range(8)))
     assert sorted(answer.json()["version"] for answer in answers) == list(range(2, 10))
@@ -239,9 +240,9 @@ async def test_versions_come_newest_first_without_updated_at(client: httpx.Async
     path = f"/assistants/{made['assistant_id']}"
     for stage in ("new", "newest"):
         await client.patch(path, json={"metadata": {"stage": stage}})
-    found = (await client.post(f"{path}/versions", json={})).json()
-    assert [version["version"] for version in found] == [3, 2, 1]
-    assert found[2] == {key: value for key, value in made.items() if key != "updated_at"}
+    body = (await client.post(f"{path}/versions", json={})).json()
+    assert [version["version"] for version in body] == [3, 2, 1]
+    assert body[2] == {key: value for key, value in made.items() if key not in ("updated_at", "owner")}
     filtered = await client.post(f"{path}/versions", json={"metadata": {"stage": "new"}})
     assert [version["version"] for version in filtered.json()] == [2]
     paged = await client.post(f"{path}/versions", json={"limit": 1, "offset": 1})
@@ -250,7 +251,7 @@ async def test_versions_come_newest_first_without_updated_at(client: httpx.Async
     assert none.status_code == 404
 
 
-async def test_an_earlier_version_comes_back_whole(client: httpx.AsyncClient) -> None:
+async def test_earlier_version_is_restored_completely(client: httpx.AsyncClient) -> None:
     made = await create(client, name="one", context={"m": 1}, description="first")
     path = f"/assistants/{made['assistant_id']}"
     change = {"name": "two", "context": {"m": 2}, "graph_id": "slow", "description": "second"}
@@ -266,7 +267,7 @@ async def test_an_earlier_version_comes_back_whole(client: httpx.AsyncClient) ->
     assert (await client.post(f"{path}/latest", json={})).status_code == 422
 
 
-async def test_deleted_is_gone_with_its_versions(client: httpx.AsyncClient) -> None:
+async def test_deleted_assistant_is_gone_with_its_versions(client: httpx.AsyncClient) -> None:
     made = await create(client)
     path = f"/assistants/{made['assistant_id']}"
     deleted = await client.delete(path)
@@ -278,18 +279,18 @@ async def test_deleted_is_gone_with_its_versions(client: httpx.AsyncClient) -> N
     assert again["version"] == 1
 
 
-async def test_deleting_takes_its_threads_along_only_where_asked(store: AnyStore, client: httpx.AsyncClient) -> None:
-    one, other = await create(client), await create(client)
+async def test_delete_removes_threads_only_when_asked(store: AnyStore, client: httpx.AsyncClient) -> None:
+    first, other = await create(client), await create(client)
 
     def conversations(tx: Any) -> None:
         for number in range(450):
-            assert threads.insert(tx, f"one-{number}", {"assistant_id": one["assistant_id"]})
+            assert threads.insert(tx, f"one-{number}", {"assistant_id": first["assistant_id"]})
         assert threads.insert(tx, "other", {"assistant_id": other["assistant_id"]})
         assert threads.insert(tx, "nobodys", {})
 
     await store.write("default", conversations)
     assert (await client.delete(f"/assistants/{other['assistant_id']}")).status_code == 204
-    deleted = await client.delete(f"/assistants/{one['assistant_id']}?delete_threads=true")
+    deleted = await client.delete(f"/assistants/{first['assistant_id']}?delete_threads=true")
     assert deleted.status_code == 204
     left = await store.read(
         "default", lambda tx: [threads.get(tx, name) for name in ("one-0", "one-449", "other", "nobodys")]
@@ -300,7 +301,7 @@ async def test_deleting_takes_its_threads_along_only_where_asked(store: AnyStore
 
 
 @pytest.mark.promise("P10")
-async def test_another_tenants_assistants_are_not_there(server: Server, client: httpx.AsyncClient) -> None:
+async def test_assistants_of_another_tenant_are_404(server: Server, client: httpx.AsyncClient) -> None:
     theirs = await server.client(tenant="acme")
     made = await create(theirs, name="theirs")
     path = f"/assistants/{made['assistant_id']}"
@@ -313,7 +314,7 @@ async def test_another_tenants_assistants_are_not_there(server: Server, client: 
     assert (await theirs.get(path)).json() == made
 
 
-async def test_reading_takes_one_scope_and_changing_another(server: Server) -> None:
+async def test_reading_and_changing_need_their_own_scopes(server: Server) -> None:
     reader = await server.client("items:read")
     assert (await reader.get(f"/assistants/{ECHO}")).status_code == 200
     assert (await reader.post("/assistants/search", json={})).status_code == 200
@@ -329,7 +330,7 @@ async def test_reading_takes_one_scope_and_changing_another(server: Server) -> N
     assert (await commenter.post("/assistants/count", json={})).status_code == 403
 
 
-async def test_the_stock_client_works_unchanged(server: Server) -> None:
+async def test_stock_client_manages_assistants(server: Server) -> None:
     sdk = await server.sdk()
     made = await sdk.assistants.create("echo", context={"m": 1}, metadata={"mine": True}, name="sdk")
     assert await sdk.assistants.get(made["assistant_id"]) == made
@@ -337,9 +338,9 @@ async def test_the_stock_client_works_unchanged(server: Server) -> None:
     assert changed["version"] == 2
     assert len(await sdk.assistants.get_versions(made["assistant_id"])) == 2
     assert (await sdk.assistants.set_latest(made["assistant_id"], 1))["context"] == {"m": 1}
-    found = await sdk.assistants.search(metadata={"mine": True}, response_format="object")
-    assert [assistant["name"] for assistant in found["assistants"]] == ["sdk"]
-    assert found["next"] is None
+    matching_assistants = await sdk.assistants.search(metadata={"mine": True}, response_format="object")
+    assert [assistant["name"] for assistant in matching_assistants["assistants"]] == ["sdk"]
+    assert matching_assistants["next"] is None
     everything = await sdk.assistants.search(limit=3, response_format="object")
     assert everything["next"] == "3"
     assert await sdk.assistants.count(name="SDK") == 1

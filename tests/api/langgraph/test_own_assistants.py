@@ -9,12 +9,13 @@ from typing import TypedDict
 import pytest
 from langgraph.graph import START, StateGraph
 
-from assent.domain.access import Scope, local_agent
-from assent.domain.assistants import Change, Query, own_id
-from assent.engine.graphs import GraphSpec, StaticGraph
 from assent.errors import Conflict, Forbidden, Invalid, NotFound
-from assent.services.assistants import Assistants
-from assent.store import assistants as rows
+from assent.identity.model.access import Scope, local_agent
+from assent.runs.assistants.assistants import Assistants
+from assent.runs.checkpoints.types import CheckpointTypes
+from assent.runs.project.graphs import GraphSpec, StaticGraph
+from assent.threads.model.assistants import Change, Query, own_id
+from assent.threads.rows import assistants as rows
 from tests.contract.stores import AnyStore, both_databases
 
 pytestmark = both_databases
@@ -34,7 +35,7 @@ def titled(graph_id: str, title: str, description: str) -> GraphSpec:
     builder = StateGraph(State)
     builder.add_node("only", lambda state: state)
     builder.add_edge(START, "only")
-    return StaticGraph(graph_id, description, {}, builder.compile(name=title))
+    return StaticGraph(graph_id, description, CheckpointTypes(), builder.compile(name=title))
 
 
 def some(graphs: Graphs, *names: str) -> Graphs:
@@ -42,12 +43,12 @@ def some(graphs: Graphs, *names: str) -> Graphs:
 
 
 async def listed(assistants: Assistants) -> list[str]:
-    found, total = await assistants.search(AGENT, ALL, sort_by="name", descending=False, limit=100)
-    assert total == len(found)
-    return [assistant.name for assistant in found]
+    listed_assistants, total = await assistants.search(AGENT, ALL, sort_by="name", descending=False, limit=100)
+    assert total == len(listed_assistants)
+    return [assistant.name for assistant in listed_assistants]
 
 
-async def test_any_number_of_processes_may_start_at_once(store: AnyStore, graphs: Graphs) -> None:
+async def test_processes_that_start_at_once_make_one_assistant_per_graph(store: AnyStore, graphs: Graphs) -> None:
     starts = [Assistants(store, graphs) for _ in range(6)]
     counts = await asyncio.gather(*(start.count(AGENT, ALL) for start in starts))
     assert counts == [len(graphs)] * 6
@@ -57,7 +58,7 @@ async def test_any_number_of_processes_may_start_at_once(store: AnyStore, graphs
         assert len(await starts[0].versions(AGENT, assistant.id)) == 1
 
 
-async def test_a_graph_that_is_gone_takes_its_assistants_out_of_sight(store: AnyStore, graphs: Graphs) -> None:
+async def test_assistants_of_a_removed_graph_are_hidden(store: AnyStore, graphs: Graphs) -> None:
     before = Assistants(store, some(graphs, "echo", "slow"))
     mine = await before.create(AGENT, "slow", Change(name="mine", context={"m": 1}))
     after = Assistants(store, some(graphs, "echo", "steps"))
@@ -86,7 +87,7 @@ async def test_an_assistant_of_a_renamed_graph_can_be_pointed_at_it(store: AnySt
         await after.set_latest(AGENT, mine.id, 1)
 
 
-async def test_a_new_title_is_taken_over_until_someone_gave_a_name(store: AnyStore, graphs: Graphs) -> None:
+async def test_new_title_of_a_graph_is_used_unless_the_assistant_was_renamed(store: AnyStore, graphs: Graphs) -> None:
     first = Assistants(store, some(graphs, "echo", "slow"))
     await first.change(AGENT, own_id("slow"), Change(name="ours"))
     assert await listed(first) == ["echo", "ours"]
@@ -97,7 +98,7 @@ async def test_a_new_title_is_taken_over_until_someone_gave_a_name(store: AnySto
     assert [version.name for version in await second.versions(AGENT, echo.id)] == ["ECHO"]
 
 
-async def test_each_tenant_has_its_own(store: AnyStore, graphs: Graphs) -> None:
+async def test_each_tenant_has_its_own_default_assistants(store: AnyStore, graphs: Graphs) -> None:
     assistants, acme = Assistants(store, graphs), local_agent("acme")
     await assistants.change(acme, own_id("echo"), Change(name="acme's"))
     assert (await assistants.get(AGENT, own_id("echo"))).name == "echo"
@@ -105,18 +106,18 @@ async def test_each_tenant_has_its_own(store: AnyStore, graphs: Graphs) -> None:
     assert await assistants.count(acme, ALL) == len(graphs)
 
 
-async def test_one_that_was_deleted_is_back_when_its_graph_is_named(store: AnyStore, graphs: Graphs) -> None:
+async def test_deleted_default_assistant_is_made_again_when_its_graph_is_named(store: AnyStore, graphs: Graphs) -> None:
     assistants = Assistants(store, graphs)
     await assistants.change(AGENT, own_id("echo"), Change(context={"m": 1}))
     await assistants.delete(AGENT, own_id("echo"))
     with pytest.raises(NotFound):
         await assistants.get(AGENT, own_id("echo"))
-    found = await assistants.resolve(AGENT, "echo")
-    assert (found.id, found.version, found.context) == (own_id("echo"), 1, {})
-    assert await assistants.get(AGENT, found.id) == found
+    assistant = await assistants.resolve(AGENT, "echo")
+    assert (assistant.id, assistant.version, assistant.context) == (own_id("echo"), 1, {})
+    assert await assistants.get(AGENT, assistant.id) == assistant
 
 
-async def test_a_graphs_name_always_leads_to_that_graph(store: AnyStore, graphs: Graphs) -> None:
+async def test_graph_name_always_selects_that_graph(store: AnyStore, graphs: Graphs) -> None:
     before = Assistants(store, some(graphs, "slow"))
     squatter = await before.create(AGENT, "slow", Change(name="squatter"), assistant_id=own_id("echo"))
     after = Assistants(store, some(graphs, "echo", "slow"))
@@ -141,7 +142,7 @@ async def test_a_run_finds_its_assistant_by_name_and_by_id(store: AnyStore, grap
 
 
 @pytest.mark.promise("SERVE-14")
-async def test_an_assistant_that_is_not_there_is_refused_clearly(store: AnyStore, graphs: Graphs) -> None:
+async def test_run_with_an_unknown_assistant_is_refused(store: AnyStore, graphs: Graphs) -> None:
     assistants = Assistants(store, graphs)
     for wrong in ("nope", "", "echo ", "../echo"):
         with pytest.raises(Invalid) as refused:
@@ -158,13 +159,13 @@ async def test_an_assistant_that_is_not_there_is_refused_clearly(store: AnyStore
             await resolving
 
 
-async def test_inside_another_services_write_it_is_made_where_it_is_missing(store: AnyStore, graphs: Graphs) -> None:
+async def test_missing_default_assistant_is_made_in_the_callers_transaction(store: AnyStore, graphs: Graphs) -> None:
     assistants = Assistants(store, graphs)
-    found = await store.write("fresh", assistants.resolve_in, "echo")
-    assert await store.read("fresh", rows.get, own_id("echo")) == found
+    assistant = await store.write("fresh", assistants.resolve_in, "echo")
+    assert await store.read("fresh", rows.get, own_id("echo")) == assistant
 
 
-async def test_whoever_may_neither_run_nor_read_finds_nothing(store: AnyStore, graphs: Graphs) -> None:
+async def test_resolving_an_assistant_without_run_and_read_scopes_is_refused(store: AnyStore, graphs: Graphs) -> None:
     assistants = Assistants(store, graphs)
     reader = replace(AGENT, scopes=frozenset({Scope.ITEMS_READ}))
     assert (await assistants.resolve(reader, "echo")).graph_id == "echo"
@@ -178,3 +179,14 @@ async def test_a_server_without_graphs_has_no_assistants(store: AnyStore) -> Non
     assert await listed(assistants) == []
     with pytest.raises(Invalid):
         await assistants.resolve(AGENT, "echo")
+
+
+async def test_assistant_made_under_the_id_of_a_later_graph_is_replaced_by_the_graphs_own(
+    store: AnyStore, graphs: Graphs
+) -> None:
+    """Its maker would otherwise choose the configuration of everybody's runs by the graph's name."""
+    before = Assistants(store, some(graphs, "slow"))
+    await before.create(AGENT, "slow", Change(context={"m": 1}), assistant_id=own_id("echo"))
+    await before.change(AGENT, own_id("echo"), Change(context={"m": 2}))
+    own = await Assistants(store, some(graphs, "echo", "slow")).resolve(AGENT, "echo")
+    assert (own.context, own.owner, own.version) == ({}, None, 1)

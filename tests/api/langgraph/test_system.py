@@ -1,4 +1,4 @@
-"""What the server says of itself, and what it says of the parts that are not there yet."""
+"""Server information, metrics, and the answers of routes that are not supported yet."""
 
 from datetime import timedelta
 from importlib.metadata import version
@@ -7,11 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
-from assent.api.langgraph.system import MISSING
-from assent.domain.runs import RunStatus, Strategy
-from assent.domain.threads import ThreadStatus
-from assent.store import runs, threads
-from assent.store.transaction import Tx
+from assent.kernel.store.transaction import Tx
+from assent.surfaces.api.langgraph.system import MISSING
+from assent.threads.model.runs import RunStatus, Strategy
+from assent.threads.model.threads import ThreadStatus
+from assent.threads.rows import runs, threads
 from tests.api.langgraph.server import Server
 from tests.contract.stores import AnyStore, both_databases, only_sqlite
 
@@ -23,23 +23,23 @@ MISSING_ROUTES = [
 @only_sqlite
 async def test_info_needs_no_key_and_tells_what_is_served(server: Server) -> None:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(server.app), base_url="http://127.0.0.1") as stranger:
-        found = (await stranger.get("/info")).json()
-    assert found["version"] == version("assent")
-    assert found["langgraph_py_version"] == version("langgraph")
-    assert found["host"] == {
+        body = (await stranger.get("/info")).json()
+    assert body["version"] == version("assent")
+    assert body["langgraph_py_version"] == version("langgraph")
+    assert body["host"] == {
         "kind": "self-hosted",
         "project_id": None,
         "host_revision_id": None,
         "revision_id": None,
         "tenant_id": None,
     }
-    later = {flag for flag, served in found["flags"].items() if not served}
+    later = {flag for flag, served in body["flags"].items() if not served}
     assert {"crons", "store", "event_streaming", "mcp", "a2a", "langsmith"} <= later
-    assert found["flags"]["assistants"] is True
+    assert body["flags"]["assistants"] is True
 
 
 @only_sqlite
-async def test_what_comes_later_is_501_with_a_text_and_a_code(client: httpx.AsyncClient) -> None:
+async def test_unsupported_route_is_501_with_text_and_code(client: httpx.AsyncClient) -> None:
     assert len(MISSING_ROUTES) == 23
     for method, path, flag in MISSING_ROUTES:
         response = await client.request(method, path.format(cron_id="c", thread_id="t", assistant_id="a"), json={})
@@ -50,13 +50,13 @@ async def test_what_comes_later_is_501_with_a_text_and_a_code(client: httpx.Asyn
 
 
 @only_sqlite
-async def test_what_comes_later_is_not_told_to_strangers(server: Server) -> None:
+async def test_unsupported_route_without_a_credential_is_401(server: Server) -> None:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(server.app), base_url="http://127.0.0.1") as stranger:
         assert {(await stranger.post(path)).status_code for path in ("/mcp", "/runs/crons", "/metrics")} == {401}
 
 
 @only_sqlite
-async def test_an_idle_server_has_nothing_in_its_queue(client: httpx.AsyncClient) -> None:
+async def test_idle_server_has_an_empty_queue(client: httpx.AsyncClient) -> None:
     assert (await client.get("/metrics?format=json")).json() == {
         "queue": {
             "n_pending": 0,
@@ -71,7 +71,7 @@ async def test_an_idle_server_has_nothing_in_its_queue(client: httpx.AsyncClient
 
 
 @only_sqlite
-async def test_requests_are_counted_by_the_route_they_met(client: httpx.AsyncClient) -> None:
+async def test_requests_are_counted_by_route(client: httpx.AsyncClient) -> None:
     for name in ("one", "two"):
         await client.get(f"/assistants/{name}")
     await client.get("/nothing/here")
@@ -130,8 +130,8 @@ async def test_the_queue_is_counted_over_all_tenants(store: AnyStore, client: ht
 
 
 @both_databases
-async def test_control_a_finished_run_is_no_work(store: AnyStore, client: httpx.AsyncClient) -> None:
-    from assent.store.checkpoints import Attempt
+async def test_control_a_finished_run_is_not_counted_in_the_queue(store: AnyStore, client: httpx.AsyncClient) -> None:
+    from assent.threads.rows.checkpoints import Attempt
 
     await store.write("default", lambda tx: _enqueue(tx, "busy", 5))
     run = await store.write("default", runs.begin, "busy-0")

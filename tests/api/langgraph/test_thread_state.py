@@ -10,8 +10,8 @@ import pytest
 from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import Command, StateSnapshot
 
-from assent.domain.runs import RunStatus
-from assent.store.transaction import Handover
+from assent.kernel.store.transaction import Handover
+from assent.threads.model.runs import RunStatus
 from tests.api.langgraph.conversations import NOBODY, Conversations
 from tests.api.langgraph.server import Server
 from tests.contract.stores import both_databases
@@ -72,7 +72,7 @@ async def update(client: httpx.AsyncClient, thread_id: str, **body: Any) -> dict
 
 
 @pytest.mark.promise("SERVE-05")
-async def test_the_state_looks_as_the_contract_says(client: httpx.AsyncClient, conversations: Conversations) -> None:
+async def test_state_has_the_contracts_fields(client: httpx.AsyncClient, conversations: Conversations) -> None:
     thread_id = await conversations.thread("hitl", {"text": "draft"})
     thread = (await client.get(f"/threads/{thread_id}")).json()
     [(task_id, questions)] = thread["interrupts"].items()
@@ -127,9 +127,7 @@ async def test_a_state_is_found_by_its_checkpoint(client: httpx.AsyncClient, con
     assert await at(thread_id=thread_id, checkpoint_id=first) == {"text": "x"}
 
 
-async def test_no_other_thread_can_be_named_in_the_checkpoint(
-    client: httpx.AsyncClient, conversations: Conversations
-) -> None:
+async def test_checkpoint_of_another_thread_is_refused(client: httpx.AsyncClient, conversations: Conversations) -> None:
     mine, other = (
         await conversations.thread("echo", {"text": "mine"}),
         await conversations.thread("echo", {"text": "o"}),
@@ -139,7 +137,7 @@ async def test_no_other_thread_can_be_named_in_the_checkpoint(
     assert (state["values"]["text"], state["checkpoint"]["thread_id"]) == ("mine", mine)
 
 
-async def test_only_the_selected_fields_come(client: httpx.AsyncClient, conversations: Conversations) -> None:
+async def test_select_returns_only_the_selected_fields(client: httpx.AsyncClient, conversations: Conversations) -> None:
     thread_id = await conversations.thread("echo", {"text": "x"})
     assert await state_of(client, thread_id, select=["values.reply", "next"]) == {"values": {"reply": "x"}, "next": []}
     assert await history_of(client, thread_id, select=["values"]) == [{"values": {"text": "x", "reply": "x"}}]
@@ -163,7 +161,7 @@ async def test_a_half_answered_step_shows_the_finished_task(
     assert [question["value"] for [question] in thread["interrupts"].values()] == [{"question": "right?"}]
 
 
-async def test_an_answers_schema_comes_only_where_there_is_one(
+async def test_response_schema_is_shown_only_where_the_interrupt_has_one(
     client: httpx.AsyncClient, conversations: Conversations
 ) -> None:
     thread_id = await conversations.thread("hitl_per_call", said("hello"))
@@ -173,7 +171,7 @@ async def test_an_answers_schema_comes_only_where_there_is_one(
     assert question == (await conversations.row(thread_id)).pending[0]
 
 
-async def test_a_failed_task_tells_its_error(client: httpx.AsyncClient, conversations: Conversations) -> None:
+async def test_failed_task_shows_its_error(client: httpx.AsyncClient, conversations: Conversations) -> None:
     state = await state_of(client, await conversations.thread("failing", {"text": "x"}))
     assert state["tasks"][0]["error"] == "ValueError('boom: x')"
 
@@ -191,7 +189,7 @@ async def test_states_of_any_kind_become_json(client: httpx.AsyncClient, convers
 # Before
 
 
-async def test_the_past_comes_newest_first(client: httpx.AsyncClient, conversations: Conversations) -> None:
+async def test_history_is_sorted_newest_first(client: httpx.AsyncClient, conversations: Conversations) -> None:
     thread_id = await conversations.thread("echo", {"text": "one"})
     await conversations.run(thread_id, {"text": "two"})
     past = await history_of(client, thread_id, limit=10)
@@ -240,7 +238,9 @@ async def test_a_subgraphs_state_is_read_in_its_own_tenant(server: Server, tenan
 # Edited
 
 
-async def test_an_edit_moves_state_and_row_together(client: httpx.AsyncClient, conversations: Conversations) -> None:
+async def test_edit_updates_checkpoint_and_thread_row_together(
+    client: httpx.AsyncClient, conversations: Conversations
+) -> None:
     thread_id = await conversations.thread("echo", {"text": "x"})
     before = (await client.get(f"/threads/{thread_id}")).json()
     new = await update(client, thread_id, values={"reply": "edited"}, as_node="echo")
@@ -260,7 +260,7 @@ async def test_an_edit_moves_state_and_row_together(client: httpx.AsyncClient, c
     assert (tenant, edited, told["checkpoint_id"]) == ("default", thread_id, state["checkpoint_id"])
 
 
-async def test_a_plain_edit_takes_the_questions_back_until_the_next_run(
+async def test_edit_without_a_node_withdraws_the_questions_until_the_next_run(
     client: httpx.AsyncClient, conversations: Conversations
 ) -> None:
     thread_id = await conversations.thread("hitl", {"text": "draft"})
@@ -272,9 +272,7 @@ async def test_a_plain_edit_takes_the_questions_back_until_the_next_run(
     assert question["value"]["action_request"]["args"]["body"] == "better"
 
 
-async def test_an_edit_in_a_nodes_name_counts_as_its_work(
-    client: httpx.AsyncClient, conversations: Conversations
-) -> None:
+async def test_edit_as_a_node_counts_as_its_result(client: httpx.AsyncClient, conversations: Conversations) -> None:
     thread_id = await conversations.thread("hitl", {"text": "draft"})
     await update(client, thread_id, values={"answer": "by hand"}, as_node="review")
     thread = (await client.get(f"/threads/{thread_id}")).json()
@@ -305,7 +303,7 @@ async def test_an_edit_can_start_from_an_earlier_state(client: httpx.AsyncClient
         assert state["parent_checkpoint_id"] == stopped["checkpoint_id"]
 
 
-async def test_an_edit_that_does_not_fit_is_refused(client: httpx.AsyncClient, conversations: Conversations) -> None:
+async def test_invalid_edit_is_refused(client: httpx.AsyncClient, conversations: Conversations) -> None:
     thread_id = await conversations.thread("echo", {"text": "x"})
     fresh = (await client.post("/threads", json={})).json()["thread_id"]
     before = await history_of(client, thread_id, limit=10)
@@ -323,7 +321,7 @@ async def test_an_edit_that_does_not_fit_is_refused(client: httpx.AsyncClient, c
     assert await history_of(client, thread_id, limit=10) == before
 
 
-async def test_nothing_is_edited_while_something_runs(client: httpx.AsyncClient, conversations: Conversations) -> None:
+async def test_edit_during_a_run_is_refused(client: httpx.AsyncClient, conversations: Conversations) -> None:
     for status in (RunStatus.PENDING, RunStatus.RUNNING):
         thread_id = await conversations.thread("echo", {"text": "x"})
         run_id = await conversations.queue_run(thread_id, status=status)
@@ -355,7 +353,7 @@ class Taken:
     async def cancel(self, tenant: str, run_id: str) -> None: ...
 
 
-async def test_what_waited_behind_a_question_starts_when_the_thread_is_resolved(
+async def test_queued_run_starts_when_the_thread_is_resolved(
     client: httpx.AsyncClient, conversations: Conversations
 ) -> None:
     thread_id = await conversations.thread("hitl", {"text": "x"})
@@ -366,9 +364,7 @@ async def test_what_waited_behind_a_question_starts_when_the_thread_is_resolved(
     assert (await client.get(f"/threads/{thread_id}")).json()["status"] == "busy"
 
 
-async def test_a_run_that_waits_for_its_time_is_not_in_the_way(
-    client: httpx.AsyncClient, conversations: Conversations
-) -> None:
+async def test_delayed_run_does_not_block_an_edit(client: httpx.AsyncClient, conversations: Conversations) -> None:
     thread_id = await conversations.thread("echo", {"text": "x"})
     later = (await conversations.row(thread_id)).created_at + timedelta(hours=1)
     await conversations.queue_run(thread_id, wake_at=later)
@@ -376,7 +372,7 @@ async def test_a_run_that_waits_for_its_time_is_not_in_the_way(
     assert (await client.get(f"/threads/{thread_id}")).json()["status"] == "idle"
 
 
-async def test_edits_made_at_once_are_all_kept(client: httpx.AsyncClient, conversations: Conversations) -> None:
+async def test_concurrent_edits_are_all_kept(client: httpx.AsyncClient, conversations: Conversations) -> None:
     thread_id = await conversations.thread("chat", said("hi"))
     names = {"a", "b", "c"}
     edits = [{"values": {"messages": [{"role": "user", "content": name}]}, "as_node": "talk"} for name in names]
@@ -390,7 +386,7 @@ async def test_edits_made_at_once_are_all_kept(client: httpx.AsyncClient, conver
 
 
 @pytest.mark.parametrize("tenant", ["default", "other"])
-async def test_a_thread_can_be_made_with_a_past(server: Server, tenant: str) -> None:
+async def test_thread_can_be_created_with_supersteps(server: Server, tenant: str) -> None:
     conversations = Conversations(server, tenant)
     client = await conversations.client()
     steps = [
@@ -411,7 +407,7 @@ async def test_a_thread_can_be_made_with_a_past(server: Server, tenant: str) -> 
 
 
 @pytest.mark.parametrize("tenant", ["default", "other"])
-async def test_a_poisoned_thread_can_be_repaired(server: Server, tenant: str) -> None:
+async def test_thread_with_an_unusable_answer_can_be_repaired(server: Server, tenant: str) -> None:
     conversations = Conversations(server, tenant)
     client = await conversations.client()
     thread_id = await conversations.thread("hitl_batched", said(TWO_CALLS))
@@ -434,9 +430,7 @@ async def test_a_poisoned_thread_can_be_repaired(server: Server, tenant: str) ->
     assert "sent to x" in done.values["messages"][-1]["content"]
 
 
-async def test_there_is_nothing_to_repair_on_a_finished_thread(
-    client: httpx.AsyncClient, conversations: Conversations
-) -> None:
+async def test_repair_of_a_finished_thread_is_refused(client: httpx.AsyncClient, conversations: Conversations) -> None:
     thread_id = await conversations.thread("echo", {"text": "x"})
     response = await client.post(f"/api/threads/{thread_id}/repair")
     assert (response.status_code, response.json()["code"]) == (409, "conflict")
@@ -447,7 +441,7 @@ async def test_there_is_nothing_to_repair_on_a_finished_thread(
 
 
 @pytest.mark.promise("SERVE-05")
-async def test_the_stock_client_reads_all_of_it(conversations: Conversations) -> None:
+async def test_stock_client_reads_and_edits_the_state(conversations: Conversations) -> None:
     sdk = await conversations.sdk()
     thread_id = await conversations.thread("subgraph", {"text": "x", "ask": True})
     state: Any = await sdk.threads.get_state(thread_id)
@@ -465,7 +459,7 @@ async def test_the_stock_client_reads_all_of_it(conversations: Conversations) ->
     assert (await sdk.threads.get(thread_id))["status"] == "idle"
 
 
-async def test_a_remote_graph_reads_and_edits_as_a_local_one(conversations: Conversations) -> None:
+async def test_remote_graph_reads_and_edits_like_a_local_graph(conversations: Conversations) -> None:
     remote = RemoteGraph("hitl", client=await conversations.sdk())
     thread_id = await conversations.thread("hitl", {"text": "draft"})
     config: Any = {"configurable": {"thread_id": thread_id}}
@@ -473,7 +467,7 @@ async def test_a_remote_graph_reads_and_edits_as_a_local_one(conversations: Conv
     assert isinstance(state, StateSnapshot)
     assert (state.values, state.next) == ({"text": "draft"}, ("review",))
     assert state.interrupts[0].value["description"] == "Please review"
-    past = [one async for one in remote.aget_state_history(config)]
+    past = [state async for state in remote.aget_state_history(config)]
     assert past[0].config == state.config
     edited = await remote.aupdate_state(config, {"answer": "by hand"}, as_node="review")
     assert (await remote.aget_state(edited)).values["answer"] == "by hand"

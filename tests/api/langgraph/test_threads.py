@@ -8,11 +8,11 @@ from uuid import UUID
 import httpx
 import pytest
 
-from assent.domain.access import DEFAULT_TENANT
-from assent.domain.ids import new_id
-from assent.domain.runs import RunStatus
-from assent.domain.threads import ThreadStatus
-from assent.store import runs, threads
+from assent.identity.model.access import DEFAULT_TENANT
+from assent.kernel.ids import new_id
+from assent.threads.model.runs import RunStatus
+from assent.threads.model.threads import ThreadStatus
+from assent.threads.rows import runs, threads
 from tests.api.langgraph.conversations import ASSISTANT, NOBODY, Conversations
 from tests.api.langgraph.server import Server
 from tests.contract.stores import both_databases
@@ -79,16 +79,18 @@ async def found(client: httpx.AsyncClient, **body: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.promise("SERVE-02")
-async def test_a_thread_that_never_ran_looks_as_the_contract_says(client: httpx.AsyncClient) -> None:
+async def test_new_thread_has_the_contracts_fields(client: httpx.AsyncClient) -> None:
     made = (await client.post("/threads", json={})).json()
     assert UUID(made.pop("thread_id")).version == 7
     times = [datetime.fromisoformat(made.pop(name)) for name in ("created_at", "updated_at", "state_updated_at")]
     assert times[0].tzinfo is not None
     assert len(set(times)) == 1
+    assert made.pop("owner").startswith("agent:")
+    assert made.pop("visibility") == "shared"  # ours, beside what the contract names
     assert made == {"metadata": {}, "status": "idle", "config": {}, "values": None}
 
 
-async def test_the_caller_may_choose_the_id_but_not_take_one_twice(client: httpx.AsyncClient) -> None:
+async def test_create_with_a_chosen_id_succeeds_once(client: httpx.AsyncClient) -> None:
     chosen = "A1B2C3D4-0000-4000-8000-000000000000"
     made = (await client.post("/threads", json={"thread_id": chosen, "metadata": {"n": 1}})).json()
     assert made["thread_id"] == chosen.lower()
@@ -108,7 +110,7 @@ async def test_reserved_keys_of_the_metadata_are_dropped(client: httpx.AsyncClie
     assert changed.json()["metadata"] == {"graph_id": "echo", "mine": 1}
 
 
-async def test_a_create_that_makes_no_sense_is_refused(client: httpx.AsyncClient) -> None:
+async def test_invalid_create_is_refused(client: httpx.AsyncClient) -> None:
     for body, detail in REFUSED_CREATES:
         response = await client.post("/threads", json=body)
         assert response.status_code == 422, body
@@ -116,7 +118,7 @@ async def test_a_create_that_makes_no_sense_is_refused(client: httpx.AsyncClient
     assert await found(client) == []
 
 
-async def test_a_body_is_needed(client: httpx.AsyncClient) -> None:
+async def test_create_without_a_body_is_refused(client: httpx.AsyncClient) -> None:
     response = await client.post("/threads")
     assert response.status_code == 422
     assert response.json()["detail"] == "Invalid JSON in request body"
@@ -125,7 +127,7 @@ async def test_a_body_is_needed(client: httpx.AsyncClient) -> None:
 # Read and changed
 
 
-async def test_an_interrupted_thread_looks_as_the_contract_says(
+async def test_interrupted_thread_has_the_contracts_fields(
     client: httpx.AsyncClient, conversations: Conversations
 ) -> None:
     thread_id = await conversations.thread("hitl", {"text": "draft"}, inbox="exp")
@@ -150,7 +152,7 @@ async def test_an_interrupted_thread_looks_as_the_contract_says(
     }
 
 
-async def test_a_failed_thread_tells_its_error(client: httpx.AsyncClient, conversations: Conversations) -> None:
+async def test_failed_thread_shows_its_error(client: httpx.AsyncClient, conversations: Conversations) -> None:
     thread = (await client.get(f"/threads/{await conversations.thread('failing', {'text': 'x'})}")).json()
     assert thread["status"] == "error"
     assert thread["error"] == {"error": "ValueError", "message": "boom: x"}
@@ -170,7 +172,7 @@ async def test_metadata_is_merged_key_by_key(client: httpx.AsyncClient) -> None:
     assert (await client.get(path)).json()["metadata"]["d"] == 4
 
 
-async def test_a_time_to_live_is_kept_and_told_on_request(client: httpx.AsyncClient) -> None:
+async def test_time_to_live_is_stored_and_shown_on_request(client: httpx.AsyncClient) -> None:
     made = (await client.post("/threads", json={"ttl": {"ttl": 90, "strategy": "delete"}})).json()
     assert "ttl" not in made
     path = f"/threads/{made['thread_id']}"
@@ -185,7 +187,7 @@ async def test_a_time_to_live_is_kept_and_told_on_request(client: httpx.AsyncCli
 
 
 @pytest.mark.promise("SERVE-14")
-async def test_an_unknown_thread_is_404_and_no_uuid_is_422(client: httpx.AsyncClient) -> None:
+async def test_unknown_id_is_404_and_malformed_id_is_422(client: httpx.AsyncClient) -> None:
     for method, path in OPERATIONS:
         body: dict[str, Any] | None = {"checkpoint": {}} if method in ("POST", "PATCH") else None
         missing = await client.request(method, f"/threads/{NOBODY}{path}", json=body)
@@ -194,7 +196,7 @@ async def test_an_unknown_thread_is_404_and_no_uuid_is_422(client: httpx.AsyncCl
         assert (await client.request(method, f"/threads/mine{path}", json=body)).status_code == 422, (method, path)
 
 
-async def test_another_tenants_thread_is_not_there(client: httpx.AsyncClient, conversations: Conversations) -> None:
+async def test_thread_of_another_tenant_is_404(client: httpx.AsyncClient, conversations: Conversations) -> None:
     thread_id = await conversations.thread("hitl", {"text": "x"})
     stranger = await conversations.client(tenant="other")
     path = f"/threads/{thread_id}"
@@ -208,7 +210,7 @@ async def test_another_tenants_thread_is_not_there(client: httpx.AsyncClient, co
     assert (await client.get(path)).json()["values"] == {"text": "x"}
 
 
-async def test_reading_and_writing_take_their_scopes(conversations: Conversations) -> None:
+async def test_reading_and_writing_need_their_own_scopes(conversations: Conversations) -> None:
     thread_id = await conversations.thread("echo", {"text": "x"})
     path = f"/threads/{thread_id}"
     reader, outsider = await conversations.client("items:read"), await conversations.client("comments:write")
@@ -233,7 +235,7 @@ async def test_reading_and_writing_take_their_scopes(conversations: Conversation
 # Found
 
 
-async def test_the_newest_comes_first_and_pages_say_what_follows(client: httpx.AsyncClient) -> None:
+async def test_search_is_sorted_newest_first_with_next_offsets(client: httpx.AsyncClient) -> None:
     made = [(await client.post("/threads", json={})).json()["thread_id"] for _ in range(5)]
     response = await client.post("/threads/search", json={"limit": 2})
     assert [thread["thread_id"] for thread in response.json()] == made[:2:-1]
@@ -248,7 +250,9 @@ async def test_the_newest_comes_first_and_pages_say_what_follows(client: httpx.A
     assert [thread["thread_id"] for thread in oldest] == made[:1]
 
 
-async def test_threads_are_found_by_what_they_are(client: httpx.AsyncClient, conversations: Conversations) -> None:
+async def test_search_filters_by_status_metadata_and_values(
+    client: httpx.AsyncClient, conversations: Conversations
+) -> None:
     waiting = await conversations.thread("hitl", {"text": "draft"}, team={"name": "a", "tags": [1, 2]})
     done = await conversations.thread("echo", {"text": "draft"})
     fresh = (await client.post("/threads", json={"metadata": {"graph_id": "echo"}})).json()["thread_id"]
@@ -271,7 +275,7 @@ async def test_threads_are_found_by_what_they_are(client: httpx.AsyncClient, con
     assert await ids(ids=[waiting, fresh, NOBODY]) == {waiting, fresh}
 
 
-async def test_only_the_selected_fields_come(client: httpx.AsyncClient, conversations: Conversations) -> None:
+async def test_select_returns_only_the_selected_fields(client: httpx.AsyncClient, conversations: Conversations) -> None:
     said = {"messages": [{"role": "user", "content": "good day"}]}
     thread_id = await conversations.thread("chat", said)
     [thread] = await found(
@@ -288,7 +292,7 @@ async def test_only_the_selected_fields_come(client: httpx.AsyncClient, conversa
     assert short == {"status": "idle", "error": None}
 
 
-async def test_a_search_that_makes_no_sense_is_refused(client: httpx.AsyncClient) -> None:
+async def test_invalid_search_is_refused(client: httpx.AsyncClient) -> None:
     for body in REFUSED_SEARCHES:
         assert (await client.post("/threads/search", json=body)).status_code == 422, body
 
@@ -296,7 +300,7 @@ async def test_a_search_that_makes_no_sense_is_refused(client: httpx.AsyncClient
 # What has been shown can be answered by position
 
 
-async def test_questions_count_as_shown_once_someone_could_see_them(
+async def test_question_counts_as_shown_once_a_caller_has_read_it(
     client: httpx.AsyncClient, conversations: Conversations
 ) -> None:
     async def shown_after(method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> bool:
@@ -340,7 +344,7 @@ async def test_a_copy_waits_for_the_same_answer(client: httpx.AsyncClient, conve
     assert (await client.get(f"/threads/{thread_id}")).json() == original
 
 
-async def test_a_copy_of_a_running_thread_stands_where_its_checkpoints_do(
+async def test_copy_of_a_running_thread_has_the_state_of_its_checkpoints(
     client: httpx.AsyncClient, conversations: Conversations
 ) -> None:
     thread_id = await conversations.thread("hitl", {"text": "x"})
@@ -351,13 +355,13 @@ async def test_a_copy_of_a_running_thread_stands_where_its_checkpoints_do(
     assert copied["interrupts"] == row.interrupts
 
 
-async def test_copying_nothing_is_a_conflict(client: httpx.AsyncClient) -> None:
+async def test_copy_of_an_unknown_thread_is_a_conflict(client: httpx.AsyncClient) -> None:
     response = await client.post(f"/threads/{NOBODY}/copy")
     assert response.status_code == 409
     assert response.json()["detail"] == "Conflict"
 
 
-async def test_pruning_passes_unknown_threads_over(client: httpx.AsyncClient, conversations: Conversations) -> None:
+async def test_pruning_skips_unknown_threads(client: httpx.AsyncClient, conversations: Conversations) -> None:
     first, second = [await conversations.thread("echo", {"text": "x"}) for _ in range(2)]
     pruned = await client.post("/threads/prune", json={"thread_ids": [first, NOBODY, first]})
     assert pruned.json() == {"pruned_count": 1}
@@ -379,14 +383,16 @@ async def test_pruning_can_keep_the_latest_state(client: httpx.AsyncClient, conv
     assert outcome.values["log"] == ["outer", "outer", "inner: yes", "last"]
 
 
-async def test_the_past_of_a_thread_that_runs_is_kept(client: httpx.AsyncClient, conversations: Conversations) -> None:
+async def test_pruning_keeps_the_history_of_a_running_thread(
+    client: httpx.AsyncClient, conversations: Conversations
+) -> None:
     thread_id = await conversations.thread("echo", {"text": "x"})
     await conversations.queue_run(thread_id, status=RunStatus.RUNNING)
     body = {"thread_ids": [thread_id], "strategy": "keep_latest"}
     assert (await client.post("/threads/prune", json=body)).json() == {"pruned_count": 0}
 
 
-async def test_storage_tells_bytes_by_table(client: httpx.AsyncClient, conversations: Conversations) -> None:
+async def test_storage_reports_bytes_by_table(client: httpx.AsyncClient, conversations: Conversations) -> None:
     thread_id = await conversations.thread("hitl", {"text": "x" * 1000})
     await conversations.queue_run(thread_id)
     storage = (await client.get(f"/threads/{thread_id}/storage")).json()
@@ -420,7 +426,9 @@ class Stopped:
         self.runs.append((tenant, run_id))
 
 
-async def test_a_thread_goes_with_everything_it_has(client: httpx.AsyncClient, conversations: Conversations) -> None:
+async def test_deleted_thread_is_removed_with_all_its_rows(
+    client: httpx.AsyncClient, conversations: Conversations
+) -> None:
     thread_id = await conversations.thread("echo", {"text": "x"})
     stopped = Stopped()
     run_id = await conversations.queue_run(thread_id, status=RunStatus.RUNNING)
@@ -435,7 +443,9 @@ async def test_a_thread_goes_with_everything_it_has(client: httpx.AsyncClient, c
     assert (await client.get(f"/threads/{thread_id}/state")).json()["values"] == {}
 
 
-async def test_threads_end_when_their_time_is_over(client: httpx.AsyncClient, conversations: Conversations) -> None:
+async def test_threads_are_deleted_after_their_time_to_live(
+    client: httpx.AsyncClient, conversations: Conversations
+) -> None:
     async def lasting(minutes: float, strategy: str) -> str:
         thread_id = await conversations.thread("echo", {"text": "x"})
         await client.patch(f"/threads/{thread_id}", json={"ttl": {"ttl": minutes, "strategy": strategy}})
@@ -458,7 +468,7 @@ async def test_threads_end_when_their_time_is_over(client: httpx.AsyncClient, co
 
 
 @pytest.mark.promise("SERVE-01", "SERVE-02")
-async def test_the_stock_client_reads_all_of_it(conversations: Conversations) -> None:
+async def test_stock_client_manages_threads(conversations: Conversations) -> None:
     sdk = await conversations.sdk()
     thread_id = new_id()
     made: Any = await sdk.threads.create(thread_id=thread_id, metadata={"a": 1}, graph_id="echo", ttl=60)
@@ -483,7 +493,7 @@ async def test_the_stock_client_reads_all_of_it(conversations: Conversations) ->
     assert await sdk.threads.count(metadata={"graph_id": "hitl"}) == 1
 
 
-async def test_one_of_many_creators_wins(client: httpx.AsyncClient) -> None:
+async def test_concurrent_creates_with_one_id_have_one_winner(client: httpx.AsyncClient) -> None:
     thread_id = new_id()
     body = {"thread_id": thread_id}
     answers = await asyncio.gather(*(client.post("/threads", json=body) for _ in range(8)))

@@ -15,8 +15,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
-from assent import dialects
-from assent.domain.questions import Interrupt, Question, Verdict
+from assent.review import dialects
+from assent.review.model.questions import Interrupt, Question, Verdict
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "1", "__pregel_strict_resume": True}}
 
@@ -30,8 +30,8 @@ class Paused:
 
     @property
     def interrupts(self) -> list[Interrupt]:
-        found = self.graph.get_state(CONFIG).interrupts
-        return [Interrupt(each.id, each.value, each.response_schema) for each in found]
+        pending_interrupts = self.graph.get_state(CONFIG).interrupts
+        return [Interrupt(each.id, each.value, each.response_schema) for each in pending_interrupts]
 
     @property
     def question(self) -> Question:
@@ -52,7 +52,7 @@ class Paused:
 
     def answer(self, resume: Any, gated: Sequence[str] = ()) -> Any:
         """Resume as a client of the LangGraph API would, through the check."""
-        answers = dialects.check_resume(self.interrupts, resume, gated=gated)
+        answers = dialects.check_resume(self.interrupts, resume, exact=gated)
         return self.resume({id: answer.value for id, answer in answers.items()})
 
     def resume(self, values: dict[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from assent.domain.questions import Action, Interrupt, Question, Verb, Verdict
+from assent.review.model.questions import Action, Interrupt, Question, Verb, Verdict
 
 Json = Any
 Draw = Callable[[SearchStrategy[Any]], Any]

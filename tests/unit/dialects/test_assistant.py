@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from assent import dialects
-from assent.dialects import InvalidAnswer
-from assent.domain.questions import Interrupt, InvalidDecision, ItemType, Question, Verb, Verdict
+from assent.errors import InvalidAnswer, InvalidDecision
+from assent.review import dialects
+from assent.review.model.questions import Interrupt, ItemType, Question, Verb, Verdict
 from tests.unit.dialects.pausing import Asking
 
 CLARIFICATION = {

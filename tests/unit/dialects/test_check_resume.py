@@ -10,8 +10,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 
-from assent.dialects import InvalidAnswer, UnknownInterrupt, check_resume
-from assent.domain.questions import Interrupt, Verb, Verdict
+from assent.errors import InvalidAnswer
+from assent.review.dialects import UnknownInterrupt, check_resume
+from assent.review.model.questions import Interrupt, Verb, Verdict
 from tests.unit.dialects.pausing import CONFIG, Paused
 
 ONE, OTHER, GONE = "a" * 32, "b" * 32, "c" * 32
@@ -24,24 +25,24 @@ PENDING = [Interrupt(ONE, "left?"), Interrupt(OTHER, HITL)]
 
 
 @pytest.mark.parametrize("resume", ["yes", False, 0, "", [], [1], {"a": 1}, {"a": 1, GONE: 2}])
-def test_by_position_with_one_pending_becomes_keyed(resume: Any) -> None:
-    answers = check_resume(PENDING[:1], resume, gated=[ONE])
+def test_answer_by_position_with_one_pending_becomes_keyed(resume: Any) -> None:
+    answers = check_resume(PENDING[:1], resume, exact=[ONE])
     assert {id: answer.value for id, answer in answers.items()} == {ONE: resume}
     assert answers[ONE].decoded
 
 
-def test_by_id_answers_one_or_all() -> None:
+def test_answer_by_id_answers_one_or_all() -> None:
     answers = check_resume(PENDING, {OTHER: APPROVED})
     assert [(id, answer.verdicts) for id, answer in answers.items()] == [(OTHER, (Verdict("0", Verb.APPROVE),))]
     assert set(check_resume(PENDING, {OTHER: APPROVED, ONE: "x"})) == {ONE, OTHER}
 
 
-def test_ids_need_not_look_like_langgraph_s() -> None:
+def test_ids_in_another_format_than_langgraphs_are_accepted() -> None:
     assert check_resume([Interrupt("short", "?")], {"short": 1})["short"].value == 1
 
 
 @pytest.mark.parametrize("resume", [None, {}, {ONE: None}, {ONE: {}}, {ONE: "x", OTHER: None}, float("nan"), {1: 2}])
-def test_what_is_no_answer_is_refused(resume: Any) -> None:
+def test_malformed_answer_is_refused(resume: Any) -> None:
     with pytest.raises(InvalidAnswer):
         check_resume(PENDING, resume)
 
@@ -52,7 +53,7 @@ def test_a_number_that_langgraph_cannot_store_is_refused_before_it_gets_there() 
             check_resume(PENDING[:1], resume)
 
 
-def test_by_position_with_several_pending_says_which_ids_wait() -> None:
+def test_answer_by_position_with_several_pending_lists_the_pending_ids() -> None:
     with pytest.raises(InvalidAnswer, match=f"{ONE}, {OTHER}"):
         check_resume(PENDING, "yes")
 
@@ -60,14 +61,14 @@ def test_by_position_with_several_pending_says_which_ids_wait() -> None:
 @pytest.mark.parametrize(
     ("resume", "ids"), [({GONE: "x"}, (GONE,)), ({ONE: "x", GONE: "y"}, (GONE,)), ({ONE: 1, "typo": 2}, ("typo",))]
 )
-def test_an_unknown_id_is_a_conflict_with_what_is_pending(resume: Any, ids: tuple[str, ...]) -> None:
+def test_unknown_id_is_a_conflict_that_lists_the_pending_ids(resume: Any, ids: tuple[str, ...]) -> None:
     with pytest.raises(UnknownInterrupt) as refused:
         check_resume(PENDING, resume)
     assert refused.value.ids == ids
     assert refused.value.pending == (ONE, OTHER)
 
 
-def test_nothing_pending_is_a_conflict_too() -> None:
+def test_answer_with_nothing_pending_is_a_conflict() -> None:
     for resume in ("yes", {GONE: 1}):
         with pytest.raises(UnknownInterrupt) as refused:
             check_resume([], resume)
@@ -88,7 +89,7 @@ def test_other_forms_pass_verbatim_on_advisory_items_only() -> None:
     assert (answer.decoded, answer.value) == (False, "go ahead")
     assert answer.problems
     with pytest.raises(InvalidAnswer):
-        check_resume(pending, "go ahead", gated=[ONE])
+        check_resume(pending, "go ahead", exact=[ONE])
 
 
 def test_a_response_schema_binds_advisory_items_as_well() -> None:

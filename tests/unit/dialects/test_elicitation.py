@@ -13,9 +13,9 @@ from langgraph.types import Command
 from mcp.types import ElicitRequest, ElicitRequestFormParams, ElicitRequestURLParams, InputRequiredResult
 from typing_extensions import TypedDict
 
-from assent import dialects
-from assent.dialects import InvalidAnswer
-from assent.domain.questions import Interrupt, InvalidDecision, ItemType, Problem, Question, Verb, Verdict
+from assent.errors import InvalidAnswer, InvalidDecision, Problem
+from assent.review import dialects
+from assent.review.model.questions import Interrupt, ItemType, Question, Verb, Verdict
 from tests.unit.dialects.pausing import CONFIG, Asking, Scripted
 
 SCHEMA = {
@@ -62,14 +62,14 @@ def test_a_form_is_filled_in_declined_or_cancelled() -> None:
 @pytest.mark.parametrize(
     ("verdict", "path", "message"),
     [
-        (Verdict("0", Verb.ACCEPT), "actions[0].args", "is needed to accept"),
+        (Verdict("0", Verb.ACCEPT), "actions[0].args", "is required to accept"),
         (Verdict("0", Verb.ACCEPT, args={}), "actions[0].args.seats", "is required"),
         (Verdict("0", Verb.ACCEPT, args={"seats": 0}), "actions[0].args.seats", "must be at least 1"),
         (Verdict("0", Verb.ACCEPT, args={"seats": "2"}), "actions[0].args.seats", "must be integer"),
         (Verdict("0", Verb.ACCEPT, args={"seats": 1, "mail": "x"}), "actions[0].args.mail", "is not a valid email"),
         (Verdict("0", Verb.ACCEPT, args=[2]), "actions[0].args", "must be an object"),
-        (Verdict("0", Verb.DECLINE, args={"seats": 2}), "actions[0].args", "has no place when you decline"),
-        (Verdict("0", Verb.DECLINE, message="no"), "actions[0].message", "has no place when you decline"),
+        (Verdict("0", Verb.DECLINE, args={"seats": 2}), "actions[0].args", "is not allowed with decline"),
+        (Verdict("0", Verb.DECLINE, message="no"), "actions[0].message", "is not allowed with decline"),
         (Verdict("0", Verb.APPROVE), "actions[0].verb", "approve is not allowed here, only accept, decline, cancel"),
     ],
 )
@@ -79,7 +79,7 @@ def test_other_decisions_on_a_form_are_refused(verdict: Verdict, path: str, mess
     assert refused.value.problems == (Problem(path, message),)
 
 
-def test_what_was_typed_into_a_form_does_not_come_back_in_an_error() -> None:
+def test_form_error_does_not_repeat_the_submitted_values() -> None:
     schema = {"properties": {"pin": {"type": "string", "format": "password", "maxLength": 4, "pattern": "^[0-9]+$"}}}
     with pytest.raises(InvalidDecision) as refused:
         dialects.encode(recognise({**FORM, "schema": schema}), [Verdict("0", Verb.ACCEPT, args={"pin": "hunter2"})])
@@ -96,7 +96,7 @@ def test_a_login_shows_its_host_and_is_done_or_declined() -> None:
         assert asking.received == sent
         assert dialects.decode(question, sent).verdicts == (Verdict("0", verb),)
     assert dialects.negative(question, "expired") == (Verdict("0", Verb.DECLINE),)
-    with pytest.raises(InvalidDecision, match="args: has no place"):
+    with pytest.raises(InvalidDecision, match="args: is not allowed"):
         dialects.encode(question, [Verdict("0", Verb.ACCEPT, args={"token": "x"})])
 
 
@@ -116,7 +116,7 @@ def test_a_login_shows_its_host_and_is_done_or_declined() -> None:
         7,
     ],
 )
-def test_only_a_plain_address_becomes_a_link(url: Any) -> None:
+def test_login_with_an_unsafe_url_is_shown_raw_without_a_link(url: Any) -> None:
     question = recognise({**LOGIN, "url": url})
     assert question.dialect == "raw"
     assert [problem.path for problem in question.problems] == ["url"]
@@ -151,7 +151,7 @@ def test_a_bare_value_may_be_any_json_that_fits(value: Any) -> None:
     assert asking.received == value
 
 
-def test_a_schema_that_cannot_be_enforced_is_remarked_on_and_checks_nothing() -> None:
+def test_unenforceable_schema_is_reported_and_checks_nothing() -> None:
     question = recognise("?", {"type": "strange"})
     assert question.problems[0].path == "response_schema"
     assert dialects.encode(question, [Verdict("0", Verb.ACCEPT, args="x")]) == "x"
@@ -250,7 +250,7 @@ def server() -> FastMCP[Any]:
 
 
 @pytest.mark.filterwarnings("ignore::langchain_core._api.beta_decorator.LangChainBetaWarning")
-async def test_the_real_mcp_adapter_gets_what_it_waits_for() -> None:
+async def test_encoded_answer_is_accepted_by_the_real_mcp_adapter() -> None:
     from langchain.mcp import MCPAdapter
 
     call = ToolCall(name="book", args={}, id="call-0")

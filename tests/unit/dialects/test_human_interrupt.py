@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from assent import dialects
-from assent.dialects import InvalidAnswer
-from assent.dialects.human_interrupt import ActionRequest, HumanInterrupt, HumanInterruptConfig, HumanResponse
-from assent.domain.questions import Interrupt, InvalidDecision, ItemType, Problem, Question, Verb, Verdict
+from assent.errors import InvalidAnswer, InvalidDecision, Problem
+from assent.review import dialects
+from assent.review.dialects.human_interrupt import ActionRequest, HumanInterrupt, HumanInterruptConfig, HumanResponse
+from assent.review.model.questions import Interrupt, ItemType, Question, Verb, Verdict
 from tests.unit.dialects.pausing import Asking
 
 ARGS = {"to": "a@b.c", "amount": 598, "rate": 1.0, "tags": ["x"], "cc": None, "big": 2**60 + 1}
@@ -32,7 +32,7 @@ def recognise(value: Any) -> Question:
 
 
 @pytest.mark.promise("INBOX-09")
-def test_the_types_are_there_for_agent_authors() -> None:
+def test_types_for_agent_authors_can_be_imported() -> None:
     asked: ActionRequest = {"action": "go", "args": {"n": 1}}
     config = HumanInterruptConfig(allow_ignore=True, allow_respond=False, allow_edit=False, allow_accept=True)
     given: HumanInterrupt = {"action_request": asked, "config": config}
@@ -131,7 +131,7 @@ def test_several_requests_get_one_response_each_in_their_order() -> None:
     assert [response["type"] for response in asking.received] == ["ignore", "response"]
 
 
-def test_what_else_stands_in_the_request_comes_back_with_it() -> None:
+def test_unknown_fields_of_a_request_are_returned_with_it() -> None:
     value: Any = request()
     value["action_request"]["ticket"] = 7
     sent = dialects.encode(recognise(value), [Verdict("0", Verb.APPROVE)])
@@ -170,7 +170,7 @@ def test_changed_arguments_can_be_sent_as_texts_for_old_graphs() -> None:
         ([{"type": "ignore"}], VERDICTS[Verb.IGNORE], None),
     ],
 )
-def test_what_stock_clients_leave_out_is_filled_in(resume: Any, verdict: Verdict, sent: Any) -> None:
+def test_fields_that_stock_clients_omit_are_filled_in(resume: Any, verdict: Verdict, sent: Any) -> None:
     asking = Asking(request())
     decoded = dialects.decode(asking.question, resume)
     assert decoded.verdicts == (verdict,)
@@ -251,14 +251,14 @@ def test_a_malformed_request_is_shown_raw_and_says_what_is_wrong_in_each_field(v
     assert all(problem.message for problem in question.problems)
 
 
-def test_a_missing_flag_allows_nothing_and_is_remarked_on() -> None:
+def test_missing_flag_allows_nothing_and_is_reported() -> None:
     question = recognise(broken(config__allow_edit=...))
     assert question.dialect == "human_interrupt"
     assert Verb.EDIT not in question.actions[0].allowed
     assert question.problems == (Problem("config.allow_edit", "is missing and taken as false"),)
 
 
-def test_saying_no_and_asking_again() -> None:
+def test_expiry_ignores_and_feedback_responds_where_the_flags_allow_it() -> None:
     question = recognise(request())
     assert dialects.negative(question, "expired") == (Verdict("0", Verb.IGNORE),)
     assert dialects.feedback(question, "shorter") == (Verdict("0", Verb.RESPOND, message="shorter"),)

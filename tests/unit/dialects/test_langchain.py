@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from assent import dialects
-from assent.dialects import InvalidAnswer
-from assent.domain.questions import Interrupt, InvalidDecision, ItemType, Problem, Verb, Verdict
+from assent.errors import InvalidAnswer, InvalidDecision, Problem
+from assent.review import dialects
+from assent.review.model.questions import Interrupt, ItemType, Verb, Verdict
 from tests.unit.dialects.pausing import Agent
 
 SEND = ("send", {"to": "ann", "amount": 598})
@@ -95,7 +95,7 @@ def test_reject_needs_no_reason(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.promise("HITL-26")
-def test_respond_answers_in_the_tool_s_place(mode: str) -> None:
+def test_respond_replaces_the_result_of_the_tool(mode: str) -> None:
     agent = Agent(SEND, on={"send": True}, mode=mode)
     agent.decide(Verdict("0", Verb.RESPOND, message="already done by hand"))
     assert agent.ran == []
@@ -234,7 +234,7 @@ def test_without_its_schema_a_call_offers_all_decisions() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_expiry_and_revision_reject_with_the_true_words(mode: str) -> None:
+def test_expiry_and_revision_reject_with_the_given_reason(mode: str) -> None:
     agent = Agent(SEND, on={"send": True}, mode=mode)
     verdicts = dialects.negative(agent.question, "expired: nobody decided in 7 days")
     assert verdicts is not None
@@ -256,7 +256,7 @@ def hitl(**changes: Any) -> dict[str, Any]:
     return {**value, **changes}
 
 
-def test_configs_are_found_by_place_and_else_by_name() -> None:
+def test_configs_are_matched_by_position_and_else_by_name() -> None:
     swapped = hitl(review_configs=hitl()["review_configs"][::-1])
     for value in (hitl(), swapped):
         question = dialects.recognise(Interrupt("i", value))
@@ -265,7 +265,7 @@ def test_configs_are_found_by_place_and_else_by_name() -> None:
         assert question.actions[1].args == {"n": 1}
 
 
-def test_one_config_may_speak_of_several_calls() -> None:
+def test_single_config_applies_to_all_calls_of_its_name() -> None:
     requests = [{"name": "a", "args": {"n": n}} for n in range(3)]
     question = dialects.recognise(
         Interrupt("i", hitl(action_requests=requests, review_configs=hitl()["review_configs"][:1]))
@@ -284,12 +284,12 @@ def test_an_edit_must_fit_the_args_schema_of_its_config() -> None:
     assert refused.value.problems == (Problem("actions[0].args.n", "must be integer"),)
 
 
-def test_a_decision_of_a_later_version_is_remarked_on() -> None:
+def test_decision_type_of_a_later_version_is_reported() -> None:
     configs = [{"action_name": "a", "allowed_decisions": ["approve", "postpone"]}]
     value = hitl(action_requests=[{"name": "a", "args": {}}], review_configs=configs)
     question = dialects.recognise(Interrupt("i", value))
     assert question.actions[0].allowed == (Verb.APPROVE,)
-    assert question.problems == (Problem("review_configs[0].allowed_decisions", '"postpone" is not known here'),)
+    assert question.problems == (Problem("review_configs[0].allowed_decisions", '"postpone" is not supported'),)
 
 
 @pytest.mark.parametrize(

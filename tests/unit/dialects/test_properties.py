@@ -12,9 +12,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from assent import dialects
-from assent.domain import canonical
-from assent.domain.questions import Interrupt, InvalidDecision, Question, Verb, Verdict, outcome
+from assent.errors import InvalidDecision
+from assent.kernel import canonical
+from assent.review import dialects
+from assent.review.model.questions import Interrupt, Question, Verb, Verdict, outcome
 from tests.unit.dialects import strategies
 
 ALL = sorted(strategies.VALUES)
@@ -25,7 +26,7 @@ def recognise(value: Any) -> Question:
 
 
 @given(strategies.interrupts)
-def test_whatever_is_raised_is_a_question_that_can_be_stored_and_shown(interrupt: Interrupt) -> None:
+def test_any_raised_value_is_a_question_that_can_be_stored_and_shown(interrupt: Interrupt) -> None:
     question = dialects.recognise(interrupt)
     assert question.title
     assert question.actions
@@ -41,7 +42,7 @@ def test_whatever_is_raised_is_a_question_that_can_be_stored_and_shown(interrupt
 
 
 @given(strategies.mutated())
-def test_what_looks_like_a_dialect_but_breaks_its_form_says_why(value: Any) -> None:
+def test_malformed_value_of_a_dialect_reports_its_problems(value: Any) -> None:
     question = recognise(value)
     meant = isinstance(value, dict) and (
         {"action_request", "action_requests"} & value.keys()
@@ -57,7 +58,7 @@ def test_what_looks_like_a_dialect_but_breaks_its_form_says_why(value: Any) -> N
 def test_every_allowed_decision_is_encoded_and_read_back(dialect: str, data: st.DataObject) -> None:
     question = recognise(data.draw(strategies.VALUES[dialect]))
     assert question.dialect == dialect
-    assert all("NUL" in one.message for one in question.problems), "of which only a remark is made"
+    assert all("NUL" in problem.message for problem in question.problems), "of which only a remark is made"
     assume(all(action.allowed for action in question.actions))
     verdicts = data.draw(strategies.verdicts(question))
     value = dialects.encode(question, verdicts)
@@ -65,13 +66,13 @@ def test_every_allowed_decision_is_encoded_and_read_back(dialect: str, data: st.
     assert dialects.decode(question, carried) == dialects.Decoded(verdicts, value)
     assert dialects.encode(question, tuple(reversed(verdicts))) == value
     assert outcome(verdicts).status
-    [answer] = dialects.check_resume([Interrupt("i", question.value)], {"i": carried}, gated=["i"]).values()
+    [answer] = dialects.check_resume([Interrupt("i", question.value)], {"i": carried}, exact=["i"]).values()
     assert answer.verdicts == verdicts
 
 
 @pytest.mark.parametrize("dialect", ALL)
 @given(data=st.data())
-def test_every_other_verb_is_refused_at_its_place(dialect: str, data: st.DataObject) -> None:
+def test_verb_that_is_not_allowed_is_refused_with_its_field(dialect: str, data: st.DataObject) -> None:
     question = recognise(data.draw(strategies.VALUES[dialect]))
     assume(all(action.allowed for action in question.actions))
     verdicts = list(data.draw(strategies.verdicts(question)))
@@ -100,7 +101,7 @@ def test_the_decisions_must_be_those_of_the_actions(dialect: str, data: st.DataO
 
 
 @given(strategies.interrupts, strategies.anything)
-def test_any_answer_is_understood_or_refused_and_what_is_understood_is_exact(interrupt: Interrupt, value: Any) -> None:
+def test_any_answer_is_decoded_exactly_or_refused(interrupt: Interrupt, value: Any) -> None:
     question = dialects.recognise(interrupt)
     with suppress(InvalidDecision):
         decoded = dialects.decode(question, value)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from assent.dialects import published
-from assent.domain import schemas
+from assent.review.dialects import published
+from assent.review.model.schemas import validation as schemas
 
 REQUEST: dict[str, Any] = {
     "action_request": {"action": "go", "args": {"n": 1}},
@@ -29,7 +29,7 @@ def test_requests_fit_the_json_schema(value: Any) -> None:
 @pytest.mark.parametrize(
     "value", [without("config"), without("action_request"), {**REQUEST, "description": 3}, "x", [5]]
 )
-def test_other_values_do_not_fit_it(value: Any) -> None:
+def test_other_values_do_not_fit_the_json_schema(value: Any) -> None:
     assert schemas.problems(published.json_schema(), value)
 
 

@@ -1,10 +1,10 @@
-"""Where a set of verdicts takes its item."""
+"""The status and resolution that a set of verdicts gives its item."""
 
 from __future__ import annotations
 
 import pytest
 
-from assent.domain.questions import Action, ItemType, Question, Verb, Verdict, headline, outcome, summary
+from assent.review.model.questions import Action, ItemType, Question, Verb, Verdict, headline, outcome, summary
 
 
 @pytest.mark.parametrize(
@@ -28,16 +28,16 @@ from assent.domain.questions import Action, ItemType, Question, Verb, Verdict, h
         ("reject ignore", "REJECTED", "rejected"),
     ],
 )
-def test_the_outcome_of_verdicts(verbs: str, status: str, resolution: str) -> None:
-    found = outcome(Verdict(str(index), Verb(verb)) for index, verb in enumerate(verbs.split()))
-    assert (found.status, found.resolution) == (status, resolution)
+def test_verdicts_give_the_status_and_resolution_of_the_item(verbs: str, status: str, resolution: str) -> None:
+    item_outcome = outcome(Verdict(str(index), Verb(verb)) for index, verb in enumerate(verbs.split()))
+    assert (item_outcome.status, item_outcome.resolution) == (status, resolution)
 
 
 def test_every_verb_has_an_outcome() -> None:
     assert {outcome([Verdict("0", verb)]).status for verb in Verb} == {"APPROVED", "REJECTED"}
 
 
-def test_a_headline_is_the_first_line_that_says_something() -> None:
+def test_headline_is_the_first_line_with_text() -> None:
     assert headline(" \n  Well? \nmore") == "Well?"
     assert headline("\n", "Form") == "Form"
     assert len(headline("x" * 1000)) == 120
@@ -46,6 +46,6 @@ def test_a_headline_is_the_first_line_that_says_something() -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"), [("null", ""), ("{}", ""), ('{"a":1}', '{"a":1}'), ("null 5", "5"), ("{} null", "")]
 )
-def test_a_summary_leaves_out_what_says_nothing(arguments: str, line: str) -> None:
+def test_summary_leaves_out_empty_values(arguments: str, line: str) -> None:
     actions = tuple(Action(str(at), "act", None, text) for at, text in enumerate(arguments.split()))
     assert summary(Question("request", ItemType.TOOL, "Act", None, actions)) == line

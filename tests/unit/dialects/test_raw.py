@@ -1,4 +1,4 @@
-"""Whatever else an agent raises can be shown and answered; a breakpoint, which raises nothing, can be decided."""
+"""Any other value that an agent raises can be shown and answered; a breakpoint, which has no value, can be decided."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
-from assent import dialects
-from assent.dialects import breakpoint, plain
-from assent.domain import canonical
-from assent.domain.questions import Interrupt, InvalidDecision, ItemType, Question, Verb, Verdict
+from assent.errors import InvalidDecision
+from assent.kernel import canonical
+from assent.review import dialects
+from assent.review.dialects import breakpoint, plain
+from assent.review.model.questions import Interrupt, ItemType, Question, Verb, Verdict
 from tests.unit.dialects.pausing import CONFIG, Asking
 
 
@@ -44,7 +45,7 @@ def test_any_value_is_a_question(value: Any, title: str, description: str | None
 
 
 @pytest.mark.parametrize("answer", ["yes", 0, False, [], 3.5, {"approved": True}, ["a", None], 2**64 - 1])
-def test_the_answer_arrives_as_it_was_written(answer: Any) -> None:
+def test_raw_answer_is_passed_on_unchanged(answer: Any) -> None:
     written = Verdict("0", Verb.RESPOND, message=answer) if answer == "yes" else Verdict("0", Verb.RESPOND, args=answer)
     asking = Asking("Well?")
     asking.decide(written)
@@ -71,7 +72,7 @@ def test_other_decisions_are_refused(verdict: Verdict) -> None:
     assert refused.value.problems[0].path.startswith("actions[0].")
 
 
-def test_what_no_means_to_an_unknown_agent_is_not_guessed() -> None:
+def test_raw_question_has_no_negative_answer() -> None:
     assert dialects.negative(recognise("Well?"), "expired") is None
     assert dialects.feedback(recognise("Well?"), "again") is None
 
@@ -120,7 +121,7 @@ def endless() -> list[Any]:
         ([Rude()], [f"<{__name__}.Rude>"], "[0]"),
     ],
 )
-def test_what_json_cannot_carry_is_shown_as_text_and_said(value: Any, shown: Any, path: str) -> None:
+def test_value_outside_json_is_shown_as_text_with_a_remark(value: Any, shown: Any, path: str) -> None:
     question = recognise(value)
     assert question.dialect == "raw"
     assert question.actions[0].args == shown
@@ -128,7 +129,7 @@ def test_what_json_cannot_carry_is_shown_as_text_and_said(value: Any, shown: Any
     assert canonical.digest(shown) == canonical.digest(recognise(value).value)
 
 
-def test_bottomless_and_endless_values_are_cut_off() -> None:
+def test_deeply_nested_and_very_long_values_are_truncated() -> None:
     deep: Any = "x"
     for _ in range(10_000):
         deep = [deep]
@@ -138,13 +139,13 @@ def test_bottomless_and_endless_values_are_cut_off() -> None:
     assert "left out" in wide.problems[0].message
 
 
-def test_ordinary_python_values_are_json_enough() -> None:
+def test_ordinary_python_values_are_converted_to_json() -> None:
     question = recognise({"colour": Colour.RED, "pair": (1, 2), "sly": Sly(a=1)})
     assert question.value == {"colour": "red", "pair": [1, 2], "sly": {"a": 1}}
     assert question.problems == ()
 
 
-def test_a_request_that_json_cannot_carry_is_not_offered_for_approval() -> None:
+def test_request_with_values_outside_json_is_not_offered_for_approval() -> None:
     config = {"allow_accept": True, "allow_edit": False, "allow_respond": False, "allow_ignore": False}
     question = recognise({"action_request": {"action": "go", "args": {"when": date(2026, 1, 2)}}, "config": config})
     assert question.dialect == "raw"

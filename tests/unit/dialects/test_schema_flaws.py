@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from assent.domain.questions import Problem
-from assent.domain.schema_flaws import MOST_PARTS, MOST_PATTERNS, flaw
+from assent.errors import Problem
+from assent.review.model.schemas.flaws import flaw
+from assent.review.model.schemas.parts import MOST_PARTS
+from assent.review.model.schemas.validation import MAX_PATTERNS
 from tests.unit.dialects.test_schemas import json
 
 
@@ -36,13 +38,13 @@ def deep(part: Any) -> Any:
         ({"type": "nope"}, "", "at properties.a.items.type"),
         ({"patternProperties": {"(a+)+$": {}}}, "", "patternProperties"),
         ({"anyOf": [{}] * MOST_PARTS}, "", "parts"),
-        ({"anyOf": [{"pattern": str(n)} for n in range(MOST_PATTERNS + 1)]}, "", "patterns"),
+        ({"anyOf": [{"pattern": str(n)} for n in range(MAX_PATTERNS + 1)]}, "", "patterns"),
     ],
 )
-def test_a_flaw_is_found_wherever_it_is(part: Any, path: str, message: str) -> None:
-    found = flaw(deep(part))
-    assert found is not None
-    assert (found.path, message in found.message) == (path, True), found
+def test_flaw_at_any_depth_is_found(part: Any, path: str, message: str) -> None:
+    flaw_text = flaw(deep(part))
+    assert flaw_text is not None
+    assert (flaw_text.path, message in flaw_text.message) == (path, True), flaw_text
 
 
 @pytest.mark.parametrize(
@@ -55,16 +57,16 @@ def test_a_flaw_is_found_wherever_it_is(part: Any, path: str, message: str) -> N
         {"items": False, "additionalProperties": True},
     ],
 )
-def test_what_can_be_kept_has_none(part: Any) -> None:
+def test_enforceable_schema_has_no_flaw(part: Any) -> None:
     assert flaw(deep(part)) is None
 
 
-def test_a_long_one_is_refused_before_it_costs_anything() -> None:
+def test_very_large_schema_is_refused_within_two_seconds() -> None:
     start = perf_counter()
     assert flaw(deep({"properties": {f"p{n}": {"type": "string"} for n in range(9000)}})) is not None
     assert perf_counter() - start < 2
 
 
 @given(json)
-def test_no_schema_raises(schema: Any) -> None:
+def test_any_schema_is_checked_without_an_error(schema: Any) -> None:
     assert isinstance(flaw(deep(schema)), Problem | None)

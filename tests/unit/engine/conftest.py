@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from assent.engine.manifest import Manifest, read_manifest
-from assent.engine.serde import require_strict_msgpack
+from assent.runs.checkpoints.serde import require_strict_msgpack
+from assent.runs.project.manifest import Manifest, read_manifest
 
 require_strict_msgpack()
 

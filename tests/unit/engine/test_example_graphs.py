@@ -11,8 +11,8 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from assent.engine.loader import LoadedGraphs, load_graphs
-from assent.engine.manifest import Manifest
+from assent.runs.project.loader import LoadedGraphs, load_graphs
+from assent.runs.project.manifest import Manifest
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 
@@ -47,7 +47,7 @@ def said(text: str) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": text}]}
 
 
-async def test_echo_and_failing(loaded: LoadedGraphs) -> None:
+async def test_echo_graph_answers_and_failing_graph_fails(loaded: LoadedGraphs) -> None:
     assert (await Running(loaded, "echo").run({"text": "hi"}))["reply"] == "hi"
     with pytest.raises(ValueError, match="boom: hi"):
         await Running(loaded, "failing").run({"text": "hi"})
@@ -77,7 +77,7 @@ async def test_hitl_asks_as_agent_inbox_expects(loaded: LoadedGraphs) -> None:
     assert (await graph.answer([{"type": "accept", "args": None}]))["answer"] == {"type": "accept", "args": None}
 
 
-async def test_two_questions_at_once_and_in_a_row(loaded: LoadedGraphs) -> None:
+async def test_parallel_and_sequential_questions_are_asked(loaded: LoadedGraphs) -> None:
     parallel = Running(loaded, "parallel")
     await parallel.run({"text": "x"})
     assert [question.value["question"] for question in await parallel.pending()] == ["left?", "right?"]
@@ -90,14 +90,14 @@ async def test_two_questions_at_once_and_in_a_row(loaded: LoadedGraphs) -> None:
     assert (await twice.answer("two"))["answers"] == ["one", "two"]
 
 
-async def test_the_breakpoint_has_no_question(loaded: LoadedGraphs) -> None:
+async def test_breakpoint_stops_without_a_question(loaded: LoadedGraphs) -> None:
     graph = Running(loaded, "breakpoint")
     assert await graph.run({"text": "x"}) == {"text": "x, prepared"}
     assert await graph.pending() == []
     assert (await graph.run(None))["answer"] == "published: x, prepared"
 
 
-async def test_a_question_inside_a_subgraph(loaded: LoadedGraphs) -> None:
+async def test_question_inside_a_subgraph_is_asked(loaded: LoadedGraphs) -> None:
     graph = Running(loaded, "subgraph")
     await graph.run({"text": "x", "ask": True})
     assert (await graph.answer("yes"))["log"] == ["outer", "outer", "inner: yes", "last"]
@@ -138,7 +138,7 @@ async def test_per_call_asks_for_each_call(loaded: LoadedGraphs) -> None:
     assert set(done["messages"][-1].text.strip()[6:].split("; ")) == {"z is known", "sent to x", "sent to y"}
 
 
-async def test_factories_and_the_functional_api(loaded: LoadedGraphs) -> None:
+async def test_factory_and_functional_graphs_run(loaded: LoadedGraphs) -> None:
     assert (await Running(loaded, "factory").run({"text": "you"}))["reply"] == "hello, you"
     assert (await Running(loaded, "context_factory").run({"text": "you"}))["reply"] == "1 open, you"
     assert (await Running(loaded, "runtime_factory").run({"text": "you"}))["reply"] == "running, you"

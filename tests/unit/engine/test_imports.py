@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from assent.engine.imports import LoadError, authors_code, import_object, put_on_path
+from assent.errors import LoadError
+from assent.runs.project.imports import authors_code, import_object, put_on_path
 from tests.unit.engine.conftest import Project
 
 
@@ -49,13 +50,13 @@ def test_a_module_path_is_imported_as_such(project: Project) -> None:
 
 
 @pytest.mark.parametrize("file", ["calendar.py", "my-agent.py", "2026/agent.py"])
-def test_a_name_that_is_taken_or_impossible_is_made_from_the_place(project: Project, file: str) -> None:
+def test_taken_or_invalid_module_name_is_replaced_by_one_from_the_path(project: Project, file: str) -> None:
     module = imported(project, {file: class_code}, f"./{file}:Plan").__module__
     assert module.startswith("assent_project__")
     assert module in sys.modules
 
 
-def test_a_made_name_does_not_depend_on_where_the_project_is(project: Project, tmp_path: Path) -> None:
+def test_generated_module_name_does_not_depend_on_the_project_folder(project: Project, tmp_path: Path) -> None:
     plan = imported(project, {"my-agent.py": class_code}, "./my-agent.py:Plan")
     assert plan.__module__ == "assent_project__my_agent"
 
@@ -72,7 +73,7 @@ def test_a_failed_module_is_not_left_behind(project: Project) -> None:
             imported(project, {"my-agent.py": f"raise ValueError('{message}')"}, "./my-agent.py:Plan")
 
 
-def test_a_package_that_misses_something_says_what(project: Project) -> None:
+def test_missing_import_of_a_package_is_named(project: Project) -> None:
     files = {"shop/__init__.py": "import no_such_thing\n", "shop/agent.py": class_code}
     with pytest.raises(LoadError, match="No module named 'no_such_thing'") as caught:
         imported(project, files, "./shop/agent.py:Plan")
@@ -88,7 +89,7 @@ def test_the_traceback_keeps_the_causes(project: Project, tmp_path: Path) -> Non
     assert details.rstrip().endswith("RuntimeError: no key")
     assert details.count(f'File "{tmp_path}/my-agent.py"') == 2
     assert "importlib" not in details
-    assert "assent/engine" not in details
+    assert "assent/runs" not in details
 
 
 def test_an_error_below_the_project_shows_the_projects_line(project: Project) -> None:

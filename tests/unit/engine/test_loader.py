@@ -12,9 +12,10 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
-from assent.engine.graphs import Access, GraphSpec
-from assent.engine.loader import LoadError, load_app, load_auth, load_graphs
-from assent.engine.manifest import Manifest, read_manifest
+from assent.errors import LoadError
+from assent.runs.project.graphs import Access, GraphSpec
+from assent.runs.project.loader import load_app, load_auth, load_graphs
+from assent.runs.project.manifest import Manifest, read_manifest
 from tests.unit.engine.conftest import EXAMPLES, Project
 
 BUILDER = """
@@ -70,7 +71,7 @@ def load_one(project: Project, code: str, attribute: str = "graph") -> GraphSpec
         ("class Maker:\n        def __call__(self): return builder()\n\n    graph = Maker()", "hello, you"),
     ],
 )
-async def test_every_way_to_make_a_graph(project: Project, code: str, expected: str) -> None:
+async def test_every_form_of_a_graph_is_loaded(project: Project, code: str, expected: str) -> None:
     spec = load_one(project, f"\n    {code}\n")
     assert await reply(spec, {"configurable": {"name": "Ada"}}) == expected
 
@@ -120,7 +121,7 @@ async def test_context_managers_are_entered_and_left(project: Project, kind: str
     assert trace == ["in", "out"] * 2
 
 
-async def test_a_factorys_config_is_its_own(project: Project) -> None:
+async def test_factory_gets_its_own_copy_of_the_config(project: Project) -> None:
     spec = load_one(
         project, "\n    def graph(config):\n        config['configurable'].clear()\n        return builder()\n"
     )
@@ -129,7 +130,7 @@ async def test_a_factorys_config_is_its_own(project: Project) -> None:
         assert config == {"configurable": {"thread_id": "1"}}
 
 
-async def test_what_a_factory_returns_must_be_a_graph(project: Project) -> None:
+async def test_factory_that_returns_no_graph_fails(project: Project) -> None:
     spec = load_one(project, "\n    def graph(): return 'soon'\n")
     with pytest.raises(LoadError, match="agent: a str is not a graph"):
         async with spec.open({}, checkpointer=None, store=None):
@@ -180,7 +181,7 @@ async def test_a_graphs_own_name_is_kept(project: Project) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_graph_is_said(project: Project, code: str, message: str, hint: str | None) -> None:
+def test_broken_graph_reports_its_error(project: Project, code: str, message: str, hint: str | None) -> None:
     with pytest.raises(LoadError, match=message) as caught:
         load_one(project, f"\n    {code}\n")
     assert (hint or "") in (caught.value.hint or "")
@@ -194,12 +195,12 @@ def test_what_is_wrong_with_a_graph_is_said(project: Project, code: str, message
         ("no_such_package.graphs:graph", "No module named 'no_such_package'"),
     ],
 )
-def test_a_source_that_is_not_there(project: Project, source: str, message: str) -> None:
+def test_missing_source_is_reported(project: Project, source: str, message: str) -> None:
     loaded = load_graphs(project({"agent.ts": ""}, graphs={"agent": source}))
     assert message in str(loaded.failures["agent"])
 
 
-def test_one_bad_graph_does_not_take_the_others_down(forgetful: None, caplog: pytest.LogCaptureFixture) -> None:
+def test_broken_graph_leaves_the_others_loaded(forgetful: None, caplog: pytest.LogCaptureFixture) -> None:
     loaded = load_graphs(read_manifest(EXAMPLES / "broken" / "langgraph.json"))
     assert set(loaded.graphs) == {"good"}
     assert set(loaded.failures) == {"broken", "nowhere"}
@@ -208,10 +209,10 @@ def test_one_bad_graph_does_not_take_the_others_down(forgetful: None, caplog: py
     frames = [line for line in error.details.splitlines() if line.lstrip().startswith("File ")]
     assert len(frames) == 2
     assert all("unloadable.py" in frame for frame in frames)
-    assert "graph 'broken' was not loaded" in caplog.text
+    assert "load graph 'broken' failed" in caplog.text
 
 
-def test_an_environment_of_the_operator_wins(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_of_the_operator_wins_over_the_env_file(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FROM_SHELL", "shell")
     env = {"FROM_SHELL": "file", "FROM_FILE": "file", "LANGGRAPH_STRICT_MSGPACK": "false"}
     code = {"agent.py": "import os\nraise ValueError(os.environ['FROM_SHELL'] + ' ' + os.environ['FROM_FILE'])"}
@@ -230,7 +231,7 @@ async def authenticate({parameters}):
 """
 
 
-def test_auth_is_loaded(project: Project) -> None:
+def test_auth_object_of_the_manifest_is_loaded(project: Project) -> None:
     manifest = project({"auth.py": AUTH.format(parameters="authorization, *, more=1")}, auth={"path": "./auth.py:auth"})
     assert type(load_auth(manifest)).__name__ == "Auth"
     assert load_auth(project()) is None
@@ -267,10 +268,10 @@ def test_the_app_with_custom_routes_is_loaded(project: Project) -> None:
         load_app(project(http={"app": "./app.py:no"}))
 
 
-def test_extra_types_are_looked_up_at_the_start(examples: Manifest) -> None:
+def test_unknown_extra_type_fails_at_the_start(examples: Manifest) -> None:
     from assent.errors import ConfigError
 
-    with pytest.raises(ConfigError, match="checkpoint_types: there is no class 'typed:Gone'"):
+    with pytest.raises(ConfigError, match="checkpoint_types: class 'typed:Gone' not found"):
         load_graphs(examples, checkpoint_types=["typed:Gone"])
 
 
@@ -290,7 +291,8 @@ def run_python(code: str, **environment: str) -> Any:
 
 def test_importing_the_loader_imports_nothing_heavy() -> None:
     code = (
-        "import json, sys, assent.engine.loader, assent.engine.manifest, assent.engine.schemas, assent.engine.serde;"
+        "import json, sys, assent.runs.project.loader, assent.runs.project.manifest;"
+        "import assent.runs.project.schemas, assent.runs.checkpoints.serde;"
         "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
     )
     heavy = {"langgraph", "langchain", "langchain_core", "langgraph_sdk", "langsmith", "pydantic", "numpy", "dotenv"}
@@ -300,8 +302,8 @@ def test_importing_the_loader_imports_nothing_heavy() -> None:
 def test_a_project_without_graphs_loads_no_langgraph(project: Project, tmp_path: Any) -> None:
     project()
     code = (
-        "import json, sys, pathlib; from assent.engine.loader import load_graphs, load_auth, load_app;"
-        "from assent.engine.manifest import read_manifest;"
+        "import json, sys, pathlib; from assent.runs.project.loader import load_graphs, load_auth, load_app;"
+        "from assent.runs.project.manifest import read_manifest;"
         f"m = read_manifest(pathlib.Path({str(tmp_path / 'langgraph.json')!r}));"
         "load_graphs(m), load_auth(m), load_app(m);"
         "print(json.dumps('langgraph' in sys.modules))"

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from assent.engine.manifest import ManifestError, MemorySection, read_manifest
+from assent.errors import ManifestError
+from assent.runs.project.manifest import read_manifest
+from assent.threads.rows.memory import MemorySection
 from tests.unit.engine.conftest import Project
 
 
@@ -22,7 +24,7 @@ def test_graphs_are_files_modules_or_objects(project: Project, tmp_path: Path) -
     assert d.source.file == tmp_path / "d.py"
 
 
-def test_an_empty_project_is_a_project(project: Project, tmp_path: Path) -> None:
+def test_manifest_without_graphs_is_accepted(project: Project, tmp_path: Path) -> None:
     manifest = project()
     assert (manifest.graphs, manifest.env, manifest.roots, manifest.auth) == ({}, {}, (tmp_path,), None)
 
@@ -78,14 +80,14 @@ def test_http_auth_store_and_checkpointer_are_kept(project: Project, tmp_path: P
     assert manifest.checkpoint_types == ("my_agent.models:Plan",)
 
 
-def test_how_long_memories_are_kept(project: Project) -> None:
+def test_store_ttl_of_the_manifest_is_read(project: Project) -> None:
     assert project().memory == MemorySection(None, True)
     ttl = {"default_ttl": 1.5, "refresh_on_read": False, "sweep_interval_minutes": 5}
     assert project(store={"ttl": ttl}).memory == MemorySection(1.5, False)
 
 
 def test_unknown_keys_are_ignored_with_a_debug_line(project: Project, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG, "assent.engine.manifest"):
+    with caplog.at_level(logging.DEBUG, "assent.runs.project.manifest"):
         project(image_distro="wolfi", http={"future": 1})
     assert "image_distro is not used" in caplog.text
     assert "http.future is not used" in caplog.text
@@ -130,13 +132,13 @@ def test_a_wrong_value_is_named_by_its_key(project: Project, document: dict[str,
     ("text", "message"),
     [("{", "is not JSON"), ("[]", "must hold a JSON object, not a list"), ("{}", "graphs is missing")],
 )
-def test_a_file_that_is_no_manifest(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_manifest_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "langgraph.json").write_text(text)
     with pytest.raises(ManifestError, match=message):
         read_manifest(tmp_path / "langgraph.json")
 
 
-def test_a_missing_file_is_said_with_a_hint(tmp_path: Path) -> None:
+def test_missing_manifest_is_reported_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(ManifestError, match="No such file") as caught:
         read_manifest(tmp_path / "langgraph.json")
     assert caught.value.hint

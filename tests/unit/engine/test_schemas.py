@@ -12,9 +12,9 @@ from langgraph.graph import START, StateGraph
 from langgraph.pregel import Pregel
 from typing_extensions import TypedDict
 
-from assent.engine.loader import load_graphs
-from assent.engine.manifest import Manifest
-from assent.engine.schemas import drawing, schemas, subgraphs
+from assent.runs.project.loader import load_graphs
+from assent.runs.project.manifest import Manifest
+from assent.runs.project.schemas import drawing, schemas, subgraphs
 
 
 @dataclass
@@ -54,7 +54,7 @@ async def opened(examples: Manifest, name: str) -> Pregel[Any, Any, Any, Any]:
         return graph
 
 
-async def test_the_drawing_of_one_node(examples: Manifest) -> None:
+async def test_graph_with_one_node_is_drawn(examples: Manifest) -> None:
     assert drawing(await opened(examples, "echo")) == {
         "nodes": [
             {"id": "__start__", "type": "runnable", "data": {"name": "__start__"}},
@@ -84,7 +84,7 @@ async def test_every_kind_of_graph_can_be_drawn_and_described(examples: Manifest
     assert all(schemas(graph)[key] for key in ("input_schema", "output_schema", "state_schema"))
 
 
-def test_the_five_schemas() -> None:
+def test_graph_has_five_schemas() -> None:
     described = schemas(compiled(State, input_schema=Input, context_schema=Context))
     text = {"title": "Text", "type": "string"}
     log = {"items": {"type": "string"}, "title": "Log", "type": "array"}
@@ -97,12 +97,12 @@ def test_the_five_schemas() -> None:
     assert described["config_schema"] == described["context_schema"]
 
 
-def test_without_a_context() -> None:
+def test_graph_without_a_context_has_no_context_schema() -> None:
     described = schemas(compiled(State))
     assert (described["config_schema"], described["context_schema"]) == ({}, None)
 
 
-def test_one_odd_field_does_not_hide_the_others() -> None:
+def test_field_without_a_schema_does_not_hide_the_others() -> None:
     described = schemas(compiled(OddState))
     for key in ("input_schema", "output_schema", "state_schema"):
         assert described[key]["properties"] == {"text": {"title": "Text", "type": "string"}, "odd": {"title": "Odd"}}
@@ -113,7 +113,7 @@ async def test_a_plain_typed_dict_is_described_on_any_python(examples: Manifest)
     assert set(described["input_schema"]["properties"]) == {"text", "reply"}
 
 
-async def test_subgraphs_by_namespace(examples: Manifest) -> None:
+async def test_subgraphs_are_listed_by_namespace(examples: Manifest) -> None:
     graph = await opened(examples, "subgraph")
     assert list(subgraphs(graph)) == ["child"]
     assert list(subgraphs(graph, namespace="child", recurse=True)) == ["child"]

@@ -15,18 +15,12 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import START, StateGraph
 from pydantic import BaseModel
 
-from assent.engine.msgpack import StrictSerializer
-from assent.engine.serde import (
-    BlockedType,
-    StateError,
-    UnreadableState,
-    listed_types,
-    strict_saver,
-    strict_serializer,
-    type_key,
-)
-from assent.engine.state_types import state_types
-from assent.errors import ConfigError
+from assent.errors import BlockedType, ConfigError, StateError, UnreadableState
+from assent.runs.checkpoints.msgpack import StrictSerializer
+from assent.runs.checkpoints.serde import listed_types, type_key
+from assent.runs.checkpoints.state_types import state_types
+from assent.runs.checkpoints.strict import strict_saver, strict_serializer
+from assent.runs.checkpoints.types import CheckpointTypes
 from tests.unit.engine import stored_types
 from tests.unit.engine.stored_types import Color, Outer, Plan, Point, values
 from tests.unit.engine.test_loader import run_python
@@ -42,12 +36,13 @@ def graph() -> Any:
 
 @pytest.fixture
 def serializer(graph: Any) -> StrictSerializer:
-    return StrictSerializer(state_types(graph))
+    return StrictSerializer(CheckpointTypes(state_types(graph)))
 
 
-def test_strict_mode_is_turned_on_before_langgraph_is_there() -> None:
+def test_strict_mode_is_turned_on_before_langgraph_is_imported() -> None:
     code = (
-        "import json, os; from assent.engine.serde import require_strict_msgpack as require; require(); require();"
+        "import json, os; from assent.runs.checkpoints.serde import require_strict_msgpack as require;"
+        "require(); require();"
         "from langgraph.checkpoint.serde._msgpack import STRICT_MSGPACK_ENABLED as on; require();"
         "print(json.dumps([on, os.environ['LANGGRAPH_STRICT_MSGPACK']]))"
     )
@@ -56,14 +51,19 @@ def test_strict_mode_is_turned_on_before_langgraph_is_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "entrance", ["serde.require_strict_msgpack()", "msgpack", "loader.prepare(Manifest(Path('.')))"]
+    ("module", "call"),
+    [
+        ("checkpoints.serde", "require_strict_msgpack()"),
+        ("checkpoints.msgpack", ""),
+        ("checkpoints.upstream", ""),
+        ("project.loader", "prepare(Manifest(Path('.')))"),
+    ],
 )
-def test_langgraph_imported_without_strict_mode_is_refused(entrance: str) -> None:
-    module, _, call = entrance.partition(".")
+def test_langgraph_imported_without_strict_mode_is_refused(module: str, call: str) -> None:
     code = (
         "import json; from pathlib import Path; import langgraph.checkpoint.memory;"
-        "from assent.engine.serde import StrictMsgpackOff; from assent.engine.manifest import Manifest\n"
-        f"try:\n import assent.engine.{module} as m\n {f'm.{call}' if call else 'pass'}\n"
+        "from assent.errors import StrictMsgpackOff; from assent.runs.project.manifest import Manifest\n"
+        f"try:\n import assent.runs.{module} as m\n {f'm.{call}' if call else 'pass'}\n"
         "except StrictMsgpackOff as exc: print(json.dumps(exc.hint))\n"
     )
     assert "LANGGRAPH_STRICT_MSGPACK=true" in run_python(code)
@@ -78,29 +78,29 @@ def test_every_listed_type_comes_back_as_it_was(serializer: StrictSerializer, na
 
 
 @pytest.mark.parametrize("name", ["enum", "dataclass", "named tuple", "model", "secret", "in containers", "send"])
-def test_a_type_that_is_not_listed_is_refused_by_name_when_written(name: str) -> None:
+def test_unlisted_type_is_refused_by_name_when_written(name: str) -> None:
     with pytest.raises(BlockedType, match=r"^\S+:\S+ is not a type that .* add \"\S+\" to checkpoint_types$"):
         strict_serializer().dumps_typed(values()[name])
 
 
 @pytest.mark.parametrize("name", ["enum", "dataclass", "named tuple", "model", "secret", "in containers", "send"])
-def test_and_when_read(serializer: StrictSerializer, name: str) -> None:
+def test_unlisted_type_is_refused_when_read(serializer: StrictSerializer, name: str) -> None:
     stored = serializer.dumps_typed(values()[name])
     with pytest.raises(BlockedType):
         strict_serializer().loads_typed(stored)
 
 
-def test_the_error_says_what_to_add() -> None:
+def test_blocked_type_error_names_the_setting_to_add() -> None:
     with pytest.raises(BlockedType) as caught:
         strict_serializer().dumps_typed({"state": [Color.RED]})
     name = "tests.unit.engine.stored_types:Color"
     assert caught.value.extra == {"type": name}
     assert f'add "{name}" to checkpoint_types' in str(caught.value)
-    listed = strict_serializer(listed_types([name]))
+    listed = strict_serializer(CheckpointTypes(listed_types([name])))
     assert listed.loads_typed(listed.dumps_typed({"state": [Color.RED]})) == {"state": [Color.RED]}
 
 
-def test_a_value_that_msgpack_cannot_hold_is_said() -> None:
+def test_value_outside_msgpack_is_reported() -> None:
     with pytest.raises(StateError, match="cannot be stored: Type is not msgpack serializable: object"):
         strict_serializer().dumps_typed({"a": object()})
 
@@ -112,7 +112,7 @@ def test_the_control_langgraphs_own_serializer_gives_a_dict() -> None:
 
 @pytest.mark.parametrize("kind", ["pickle", "json"])
 def test_no_other_format_is_read(serializer: StrictSerializer, kind: str) -> None:
-    with pytest.raises(UnreadableState, match=f"stored as {kind}"):
+    with pytest.raises(UnreadableState, match=f"checkpoint format {kind}"):
         serializer.loads_typed((kind, pickle.dumps({})))
 
 
@@ -152,13 +152,13 @@ def test_a_type_that_cannot_be_rebuilt_is_named(serializer: StrictSerializer) ->
         serializer.loads_typed(("msgpack", stored))
 
 
-def test_a_model_that_asks_for_more_today_keeps_its_type(
+def test_model_with_new_required_fields_keeps_its_type(
     serializer: StrictSerializer, caplog: pytest.LogCaptureFixture
 ) -> None:
     stored = _call(5, stored_types.__name__, "Plan", {"color": "red"}, "model_validate_json")
     with caplog.at_level(logging.WARNING):
         assert type(serializer.loads_typed(("msgpack", stored))) is Plan
-    assert "a stored Plan does not validate" in caplog.text
+    assert "validate stored Plan failed" in caplog.text
 
 
 def test_langgraph_may_add_the_types_of_a_subgraph() -> None:
@@ -186,10 +186,10 @@ def _serializers() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("serde", list(_serializers()), ids=["default", "strict", "encrypted"])
-def test_any_saver_becomes_strict_and_stays_itself(serde: Any) -> None:
+def test_any_saver_becomes_strict_and_keeps_its_identity(serde: Any) -> None:
     saver = InMemorySaver(serde=serde)
     before = saver.serde
-    strict = strict_saver(saver, {type_key(Point): Point})
+    strict = strict_saver(saver, CheckpointTypes({type_key(Point): Point}))
     assert strict.serde.loads_typed(strict.serde.dumps_typed(Point(1))) == Point(1)
     with pytest.raises(BlockedType):
         strict.serde.dumps_typed(Color.RED)
@@ -202,11 +202,11 @@ def test_a_saver_that_cannot_be_made_strict_is_refused() -> None:
         pass
 
     with pytest.raises(ConfigError, match="Custom cannot be made strict"):
-        strict_saver(InMemorySaver(serde=Custom()), {})
+        strict_saver(InMemorySaver(serde=Custom()), CheckpointTypes())
 
 
 @pytest.mark.parametrize("name", ["Plan", "no_such_module:Plan", "json:Gone", "json:dumps", ":Plan"])
-def test_a_setting_that_names_no_class(name: str) -> None:
+def test_setting_that_names_no_class_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="checkpoint_types"):
         listed_types([name])
 
@@ -229,4 +229,4 @@ def test_two_classes_of_one_name_are_not_mixed_up(caplog: pytest.LogCaptureFixtu
     builder.add_node("node", lambda state: {})
     builder.add_edge(START, "node")
     assert (__name__, "Item") not in state_types(builder.compile())
-    assert "two classes are called Item" in caplog.text
+    assert "two classes are named Item" in caplog.text

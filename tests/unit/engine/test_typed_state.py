@@ -9,9 +9,10 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from assent.engine.graphs import GraphSpec
-from assent.engine.loader import load_graphs
-from assent.engine.serde import BlockedType, watch_writes
+from assent.errors import BlockedType
+from assent.runs import losses
+from assent.runs.project.graphs import GraphSpec
+from assent.runs.project.loader import load_graphs
 from tests.unit.engine.conftest import EXAMPLES, Project
 from tests.unit.engine.test_loader import run_python
 
@@ -73,8 +74,10 @@ SHAPES = ["builder", "compiled", "configured", "factory", "parent"]
 
 
 def load(project: Project, shape: str, annotation: str = "Plan | Cost | Risk", **options: Any) -> GraphSpec:
-    files = {"models.py": MODELS, "agent.py": AGENT.replace("FIELD", annotation)}
-    loaded = load_graphs(project(files, graphs={"agent": f"./agent.py:{shape}"}), **options)
+    """Its models are installed, so they are none of the project's own."""
+    files = {"site-packages/models.py": MODELS, "agent.py": AGENT.replace("FIELD", annotation)}
+    document = {"graphs": {"agent": f"./agent.py:{shape}"}, "dependencies": [".", "./site-packages"]}
+    loaded = load_graphs(project(files, **document), **options)
     assert loaded.failures == {}
     return loaded.graphs["agent"]
 
@@ -111,7 +114,7 @@ async def test_a_blocked_type_fails_the_run_by_name(project: Project, shape: str
 
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
 @pytest.mark.parametrize("shape", ["compiled", "parent"])
-async def test_it_fails_with_every_durability(project: Project, shape: str, durability: Any) -> None:
+async def test_blocked_type_fails_the_run_with_every_durability(project: Project, shape: str, durability: Any) -> None:
     spec = load(project, shape, annotation="Any")
     with pytest.raises(BlockedType):
         async with spec.open({}, checkpointer=InMemorySaver(), store=None) as graph:
@@ -120,22 +123,22 @@ async def test_it_fails_with_every_durability(project: Project, shape: str, dura
 
 async def test_the_control_langgraph_swallows_a_write_that_failed_in_a_paused_subgraph(project: Project) -> None:
     async with load(project, "parent", annotation="Any").open({}, checkpointer=InMemorySaver(), store=None) as graph:
-        lost = watch_writes()  # instead of the opened graph
+        lost = losses.watch()  # instead of the opened graph
         paused = await graph.ainvoke({"kind": "enum"}, THREAD, durability="async")
         assert "__interrupt__" in paused
         assert {type(error) for error in lost} == {BlockedType}
 
 
 @pytest.mark.parametrize(("kind", "name"), [("pydantic", "Plan"), ("dataclass", "Cost"), ("enum", "Risk")])
-async def test_the_setting_helps(project: Project, kind: str, name: str) -> None:
+async def test_type_listed_in_the_setting_is_kept(project: Project, kind: str, name: str) -> None:
     spec = load(project, "compiled", annotation="Any", checkpoint_types=[f"models:{name}"])
     assert (await run_and_resume(spec, kind))["same"] is True
 
 
 ONE_HALF = """
 import asyncio, json, pathlib
-from assent.engine.loader import load_graphs
-from assent.engine.manifest import read_manifest
+from assent.runs.project.loader import load_graphs
+from assent.runs.project.manifest import read_manifest
 spec = load_graphs(read_manifest(pathlib.Path({manifest!r}))).graphs["typed"]
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command

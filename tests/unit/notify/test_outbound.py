@@ -9,11 +9,11 @@ from ipaddress import ip_address
 import httpx
 import pytest
 
-from assent.domain.addresses import EVERYWHERE, LOOPBACK, Allowed
 from assent.errors import TargetRefused
-from assent.notify import outbound
-from assent.notify.outbound import Outbound, Resolve
-from assent.notify.targets import Targets
+from assent.outbox import client as outbound
+from assent.outbox.addresses import EVERYWHERE, LOOPBACK, Allowed
+from assent.outbox.client import Outbound, Resolve
+from assent.outbox.targets import Targets
 from tests.receiver import Receiver, receiving
 
 SPELLINGS_OF_LOOPBACK = [
@@ -65,8 +65,8 @@ async def calling(*allowed: str, resolve: Resolve | None = None) -> AsyncIterato
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    async with receiving() as found:
-        yield found
+    async with receiving() as webhook_receiver:
+        yield webhook_receiver
 
 
 async def test_a_call_arrives_as_it_was_made(receiver: Receiver) -> None:
@@ -81,7 +81,7 @@ async def test_a_call_arrives_as_it_was_made(receiver: Receiver) -> None:
 
 class TestPrivateAddresses:
     @pytest.mark.parametrize("host", SPELLINGS_OF_LOOPBACK)
-    async def test_no_spelling_of_this_machine_is_called(self, receiver: Receiver, host: str) -> None:
+    async def test_any_spelling_of_a_loopback_address_is_refused(self, receiver: Receiver, host: str) -> None:
         async with calling() as client:
             with pytest.raises(TargetRefused):
                 await client.send("GET", f"http://{host}:{receiver.port}/")
@@ -90,14 +90,14 @@ class TestPrivateAddresses:
     @pytest.mark.parametrize(
         "address", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:10.0.0.1", "fd00::1"]
     )
-    async def test_nor_a_name_that_leads_to_one(self, receiver: Receiver, address: str) -> None:
+    async def test_name_that_resolves_to_a_private_address_is_refused(self, receiver: Receiver, address: str) -> None:
         async with calling(resolve=answering([address])) as client:
             with pytest.raises(TargetRefused) as refused:
                 await client.send("GET", f"http://hooks.example:{receiver.port}/")
         assert receiver.calls == []
         assert address not in refused.value.message, "where a name leads inside is nothing to tell"
 
-    async def test_nor_one_among_public_ones(self, receiver: Receiver) -> None:
+    async def test_name_with_a_private_address_among_public_ones_is_refused(self, receiver: Receiver) -> None:
         for answer in (["8.8.8.8", "127.0.0.1"], ["127.0.0.1", "8.8.8.8"]):
             async with calling(resolve=answering(answer)) as client:
                 with pytest.raises(TargetRefused):
@@ -110,13 +110,13 @@ class TestPrivateAddresses:
             assert (await client.send("GET", f"http://{host}:{receiver.port}/")).status == 200
         assert len(receiver.calls) == 1
 
-    async def test_control_a_plain_client_is_led_astray_by_the_numbers(self, receiver: Receiver) -> None:
+    async def test_control_a_plain_client_calls_loopback_by_numeric_spellings(self, receiver: Receiver) -> None:
         async with httpx.AsyncClient(trust_env=False) as client:
             for host in ("2130706433", "0x7f.1", "127.1"):
                 await client.get(f"http://{host}:{receiver.port}/")
         assert len(receiver.calls) == 3
 
-    async def test_what_the_operator_names_is_called(self, receiver: Receiver) -> None:
+    async def test_host_allowed_by_the_operator_is_called(self, receiver: Receiver) -> None:
         there = answering(["127.0.0.1"])
         for allowed in ("127.0.0.0/8", "127.0.0.1", "hooks.internal"):
             async with calling(allowed, resolve=there) as client:
@@ -138,20 +138,20 @@ class TestNamesThatChange:
                 await client.send("GET", f"http://rebinding.example:{receiver.port}/")
         assert receiver.calls == []
 
-    async def test_control_to_ask_again_after_the_check_is_to_be_fooled(self, receiver: Receiver) -> None:
+    async def test_control_resolving_again_after_the_check_reaches_another_address(self, receiver: Receiver) -> None:
         resolve, targets = answering(["127.0.0.2"], ["127.0.0.1"]), Targets(Allowed.named(["127.0.0.2"]))
-        checked = [ip_address(one) for one in await resolve("rebinding.example", receiver.port)]
+        checked = [ip_address(address) for address in await resolve("rebinding.example", receiver.port)]
         targets.check_addresses("rebinding.example", checked)
         (again,) = await resolve("rebinding.example", receiver.port)
         async with httpx.AsyncClient(trust_env=False) as client:
             await client.get(f"http://{again}:{receiver.port}/")
         assert len(receiver.calls) == 1
 
-    async def test_the_next_address_is_tried_where_one_does_not_answer(self, receiver: Receiver) -> None:
+    async def test_next_address_is_tried_when_the_first_does_not_answer(self, receiver: Receiver) -> None:
         async with calling(*LOOPBACK, resolve=answering(["127.0.0.2", "127.0.0.1"])) as client:
             assert (await client.send("GET", f"http://two.example:{receiver.port}/")).status == 200
 
-    async def test_a_name_without_addresses_cannot_be_reached(self) -> None:
+    async def test_name_without_addresses_is_a_connect_error(self) -> None:
         async with calling(resolve=answering([])) as client:
             with pytest.raises(httpx.ConnectError):
                 await client.send("GET", "http://nowhere.example/")
@@ -183,7 +183,7 @@ class TestUrls:
             "http://" + "a" * 300 + ".example/",
         ],
     )
-    async def test_anything_but_a_plain_web_address_is_refused(self, url: str) -> None:
+    async def test_url_that_is_not_plain_http_or_https_is_refused(self, url: str) -> None:
         async with calling() as client:
             with pytest.raises(TargetRefused):
                 await client.send("GET", url)
@@ -191,7 +191,7 @@ class TestUrls:
     @pytest.mark.parametrize(
         "url", ["https://example.com/x", "HTTP://EXAMPLE.com", "https://bücher.example:8443/?a=b@c"]
     )
-    def test_plain_ones_are_not(self, url: str) -> None:
+    def test_plain_http_and_https_urls_are_accepted(self, url: str) -> None:
         assert Targets().check_url(url).scheme in ("http", "https")
 
 
@@ -208,7 +208,7 @@ class TestRedirects:
             "http://user:password@front.example:{port}/",
         ],
     )
-    async def test_never_lead_where_the_first_address_could_not(self, receiver: Receiver, location: str) -> None:
+    async def test_redirect_to_a_refused_target_is_refused(self, receiver: Receiver, location: str) -> None:
         async def resolve(host: str, port: int) -> list[str]:
             return {"front.example": ["127.0.0.1"], "inside.example": ["10.0.0.1"]}[host]
 
@@ -219,7 +219,7 @@ class TestRedirects:
         assert len(receiver.calls) == 1
 
     @pytest.mark.parametrize("status", [307, 308])
-    async def test_are_followed_with_method_and_body_where_allowed(self, receiver: Receiver, status: int) -> None:
+    async def test_redirect_to_an_allowed_target_keeps_method_and_body(self, receiver: Receiver, status: int) -> None:
         receiver.answers.append(f"{status} Over there\r\nlocation: /there")
         async with calling(*LOOPBACK) as client:
             answer = await client.send("POST", f"{receiver.url}/here", content=b"x")
@@ -230,13 +230,15 @@ class TestRedirects:
         ]
 
     @pytest.mark.parametrize("status", [301, 302, 303])
-    async def test_that_would_drop_the_body_are_the_answer(self, receiver: Receiver, status: int) -> None:
+    async def test_redirect_that_would_drop_the_body_is_returned_as_the_answer(
+        self, receiver: Receiver, status: int
+    ) -> None:
         receiver.answers.append(f"{status} Over there\r\nlocation: /there")
         async with calling(*LOOPBACK) as client:
             assert (await client.send("POST", receiver.url, content=b"x")).status == status
         assert len(receiver.calls) == 1
 
-    async def test_end(self, receiver: Receiver) -> None:
+    async def test_endless_redirects_end_with_an_error(self, receiver: Receiver) -> None:
         receiver.answers.extend(["307 Round\r\nlocation: /round"] * 10)
         async with calling(*LOOPBACK) as client:
             with pytest.raises(httpx.TooManyRedirects):
@@ -245,27 +247,27 @@ class TestRedirects:
 
 
 class TestLimits:
-    async def test_no_more_is_read_than_was_asked_for(self, receiver: Receiver) -> None:
+    async def test_answer_is_read_up_to_the_limit(self, receiver: Receiver) -> None:
         receiver.body = b"x" * 1_000_000
         async with calling(*LOOPBACK) as client:
             answer = await client.send("GET", receiver.url, limit=1000)
             assert (answer.status, len(answer.body), answer.complete) == (200, 1000, False)
             assert (await client.send("GET", receiver.url, limit=1_000_000)).complete
 
-    async def test_what_is_packed_is_not_unpacked(self, receiver: Receiver) -> None:
+    async def test_compressed_answer_is_not_decompressed(self, receiver: Receiver) -> None:
         receiver.body = b"\x1f\x8b"
         receiver.answers.append("200 OK\r\ncontent-encoding: gzip")
         async with calling(*LOOPBACK) as client:
             assert (await client.send("GET", receiver.url)).body == b"\x1f\x8b"
         assert receiver.calls[0].headers["accept-encoding"] == "identity"
 
-    async def test_a_receiver_that_does_not_answer_is_given_up(self, receiver: Receiver) -> None:
+    async def test_receiver_that_does_not_answer_times_out(self, receiver: Receiver) -> None:
         receiver.hold.clear()
         async with calling(*LOOPBACK) as client:
             with pytest.raises(TimeoutError):
                 await client.send("GET", receiver.url, timeout=0.05)
 
-    async def test_a_name_server_that_does_not_answer_as_well(self) -> None:
+    async def test_name_server_that_does_not_answer_times_out(self) -> None:
         async def silent(host: str, port: int) -> list[str]:
             await asyncio.Event().wait()
             return []
@@ -275,13 +277,13 @@ class TestLimits:
                 await client.send("GET", "http://slow.example", timeout=0.05)
 
     @pytest.mark.parametrize("answer", ["", "nonsense"])
-    async def test_an_answer_that_is_none_is_an_error_of_the_call(self, receiver: Receiver, answer: str) -> None:
+    async def test_malformed_answer_is_a_transport_error(self, receiver: Receiver, answer: str) -> None:
         receiver.answers.append(answer)
         async with calling(*LOOPBACK) as client:
             with pytest.raises(httpx.TransportError):
                 await client.send("GET", receiver.url)
 
-    async def test_nobody_listens(self, receiver: Receiver) -> None:
+    async def test_closed_port_is_a_connect_error(self, receiver: Receiver) -> None:
         async with calling(*LOOPBACK) as client:
             with pytest.raises(httpx.ConnectError):
                 await client.send("GET", f"http://127.0.0.2:{receiver.port}")
@@ -296,13 +298,13 @@ async def test_a_proxy_in_the_environment_is_not_used(receiver: Receiver, monkey
     assert receiver.calls == []
 
 
-async def test_a_socket_of_this_machine_is_not_called() -> None:
+async def test_unix_socket_is_not_called() -> None:
     network = outbound.PinnedNetwork(Targets(Allowed.named(EVERYWHERE)), outbound.ask_system)
     with pytest.raises(TargetRefused):
         await network.connect_unix_socket("/run/docker.sock")
 
 
-async def test_the_system_is_asked_where_no_other_resolver_is_given(receiver: Receiver) -> None:
+async def test_system_resolver_is_used_by_default(receiver: Receiver) -> None:
     assert "127.0.0.1" in await outbound.ask_system("localhost", receiver.port)
     async with calling() as client:
         with pytest.raises(httpx.ConnectError, match="not known"):

@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from assent.domain.addresses import LOOPBACK, Allowed
 from assent.errors import TargetRefused
-from assent.notify.outbound import Outbound
-from assent.notify.targets import Targets
+from assent.outbox.addresses import LOOPBACK, Allowed
+from assent.outbox.client import Outbound
+from assent.outbox.targets import Targets
 from tests.receiver import Receiver, receiving
 
 NAME = "hooks.example"
@@ -47,9 +47,9 @@ def certificate(name: str, file: Path) -> None:
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("tls") / "hooks.pem"
-    certificate(NAME, found)
-    return found
+    certificate_file = tmp_path_factory.mktemp("tls") / "hooks.pem"
+    certificate(NAME, certificate_file)
+    return certificate_file
 
 
 @pytest.fixture
@@ -61,8 +61,8 @@ async def receiver(file: Path) -> AsyncIterator[Receiver]:
         socket.asked_name = name
 
     secured.sni_callback = remember
-    async with receiving(secured=secured) as found:
-        yield found
+    async with receiving(secured=secured) as webhook_receiver:
+        yield webhook_receiver
 
 
 def client(file: Path | None, host: str = NAME) -> Outbound:
@@ -73,7 +73,7 @@ def client(file: Path | None, host: str = NAME) -> Outbound:
     return Outbound(Targets(Allowed.named([*LOOPBACK])), resolve=resolve, trust=trust)
 
 
-async def test_the_name_is_asked_for_and_verified_though_the_address_is_pinned(receiver: Receiver, file: Path) -> None:
+async def test_pinned_address_is_verified_by_its_name(receiver: Receiver, file: Path) -> None:
     outbound = client(file)
     answer = await outbound.send("POST", f"https://{NAME}:{receiver.port}/x", content=b"hello")
     await outbound.close()
@@ -92,14 +92,14 @@ async def test_another_name_at_the_same_address_is_not_trusted(receiver: Receive
     assert len(receiver.calls) == 1
 
 
-async def test_a_certificate_nobody_vouches_for_is_not_trusted(receiver: Receiver) -> None:
+async def test_certificate_of_an_unknown_authority_is_not_trusted(receiver: Receiver) -> None:
     outbound = client(None)
     with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
         await outbound.send("GET", f"https://{NAME}:{receiver.port}/")
     await outbound.close()
 
 
-async def test_a_redirect_does_not_take_the_encryption_away(receiver: Receiver, file: Path) -> None:
+async def test_redirect_from_https_to_http_is_refused(receiver: Receiver, file: Path) -> None:
     async with receiving() as plain:
         receiver.answers.append(f"307 Over there\r\nlocation: {plain.url}")
         outbound = client(file)

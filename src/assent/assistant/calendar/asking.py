@@ -1,9 +1,9 @@
-"""How a tool asks a person, in both eras of the protocol.
+"""Questions of a tool to a person, in both generations of the protocol.
 
-Since 2026-07-28 a call ends with the question, and the client calls again with the answer. Nothing is kept here in
-between: state that the server would have the client carry is sealed for ten minutes with a key of the process, and
-people answer later than that, also across restarts. Before, the server asks over the open connection while the call
-waits. Either way the answer is an `ElicitResult`.
+Since 2026-07-28 a call ends with the question, and the client calls again with the answer. The server stores nothing in
+between, and sends no request state: that is sealed for ten minutes with a key of the process, and people answer later
+than that, also after restarts. Before, the server asks over the open connection while the call waits. In both cases the
+answer is an `ElicitResult`.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ def is_modern(ctx: Context) -> bool:
 
 
 def shows(ctx: Context) -> ElicitationCapability:
-    """What the client can show to a person; nothing where it did not say."""
+    """The client's declared capabilities; none by default."""
     declared = ctx.session.client_capabilities
-    found = declared.elicitation if declared else None
-    if found is None:
+    capability = declared.elicitation if declared else None
+    if capability is None:
         return ElicitationCapability()
     # Until 2025-06-18 there were only forms, and an empty declaration still means them.
-    return found if found.form or found.url else ElicitationCapability.model_validate({"form": {}})
+    return capability if capability.form or capability.url else ElicitationCapability.model_validate({"form": {}})
 
 
 def answer(ctx: Context, key: str) -> ElicitResult | None:
-    """What the person said to the question of that name, where this call carries it."""
-    found = (ctx.input_responses or {}).get(key)
-    return found if isinstance(found, ElicitResult) else None
+    """The person's answer to the question with this key, if the call has it."""
+    response = (ctx.input_responses or {}).get(key)
+    return response if isinstance(response, ElicitResult) else None
 
 
 async def form(ctx: Context, key: str, message: str, schema: dict[str, Any]) -> ElicitResult | InputRequiredResult:
-    """The person's answer, or the question that this call has to end with."""
+    """The person's answer, or the question as the result of this call."""
     if not is_modern(ctx):
         return await _form_now(ctx, message, schema)
     question = ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=schema))

@@ -1,5 +1,5 @@
-"""The calendar's file: a small SQLite database of its own, apart from Assent's store, because an assistant's calendar
-usually belongs to somebody else. Several processes may share the file; each use opens it anew."""
+"""The calendar's file: a small SQLite database, separate from Assent's store, because a real calendar is usually
+another system. Several processes may share the file; each use opens it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ INSERT OR IGNORE INTO calendars VALUES ('work', 'Work', 'Meetings and deadlines.
 class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600)  # appointments are private
         with self._opened() as connection:
             connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
 
@@ -45,7 +46,7 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, and the only one that writes: what is read in it is still so when it ends."""
+        """A write transaction that excludes others, so that its reads stay valid."""
         with self._opened() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -64,8 +65,8 @@ class Database:
 
 
 def database_file(named: str | Path) -> Path:
-    """A path, also where it is written as Assent's own databases are: `sqlite:///calendar.db`."""
+    """The path of the file; also accepts `sqlite:///calendar.db`."""
     text = str(named).removeprefix("sqlite:///")
     if not text or text == ":memory:" or "://" in text:
-        raise ConfigError(f"the calendar cannot be kept in {named}", hint="name a file, such as .assent/calendar.db")
+        raise ConfigError(f"the calendar cannot be stored in {named}", hint="name a file, such as .assent/calendar.db")
     return Path(text)

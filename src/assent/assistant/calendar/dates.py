@@ -1,4 +1,4 @@
-"""Date-times as callers write them. What is not exactly one moment is refused with the field's name, never guessed."""
+"""Parses callers' date-times. An ambiguous value is refused with the field's name, never guessed."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _EXAMPLE = "such as 2026-11-17T15:00:00+01:00"
 
 
 def moment(field: str, text: str) -> datetime:
-    """A date with a time, to the second. Where no offset is given it is UTC; where one is given it is kept."""
+    """A date with a time, to the second, with its offset; UTC by default."""
     if _is_date(text):
         raise Invalid(f"{field}: {text!r} has no time of day", hint=f"give date and time, {_EXAMPLE}")
     try:
-        found = datetime.fromisoformat(text.strip())
+        parsed = datetime.fromisoformat(text.strip())
     except ValueError:
         raise Invalid(f"{field}: {text!r} is not an ISO 8601 date and time", hint=_EXAMPLE) from None
-    return found.replace(microsecond=0, tzinfo=found.tzinfo or UTC)
+    return parsed.replace(microsecond=0, tzinfo=parsed.tzinfo or UTC)
 
 
 def day_or_moment(field: str, text: str) -> datetime:
-    """As `moment`; a date alone is where that day begins."""
+    """Like `moment`; a date alone is the start of that day."""
     return moment(field, f"{text.strip()}T00:00:00" if _is_date(text) else text)
 
 
@@ -34,7 +34,7 @@ def after(field: str, start: datetime, length: timedelta) -> datetime:
 
 
 def seconds(value: datetime) -> int:
-    """Comparable, whatever offset it was written with."""
+    """Seconds since the epoch, comparable across offsets."""
     return (value - _EPOCH) // timedelta(seconds=1)
 
 

@@ -42,7 +42,7 @@ class Event:
 
     def __post_init__(self) -> None:
         if not self.name.strip():
-            raise Invalid("name: says nothing")
+            raise Invalid("name: must not be blank")
 
     @property
     def end(self) -> datetime:
@@ -63,7 +63,7 @@ def calendars(connection: sqlite3.Connection) -> list[CalendarView]:
 
 
 def between(connection: sqlite3.Connection, calendar_id: str, start: datetime, end: datetime) -> list[EventView]:
-    """What takes place in that time, also what began before it; the earliest first."""
+    """Events that overlap the time range, earliest first."""
     _demand_calendar(connection, calendar_id)
     rows = connection.execute(
         "SELECT * FROM events WHERE calendar_id = ? AND starts_at < ? AND ends_at > ? ORDER BY starts_at, event_id",
@@ -84,14 +84,14 @@ def create(connection: sqlite3.Connection, calendar_id: str, event: Event) -> Ev
 
 
 def update(connection: sqlite3.Connection, calendar_id: str, event_id: str, changes: Mapping[str, Any]) -> EventView:
-    """Changes the named fields of an `Event`; all others stay as they are."""
+    """Changes the named fields of an `Event`; all others stay unchanged."""
     _demand_calendar(connection, calendar_id)
     named = (calendar_id, event_id)
     row = connection.execute("SELECT * FROM events WHERE calendar_id = ? AND event_id = ?", named).fetchone()
     if row is None:
         raise NotFound(
             f"event_id: there is no event {event_id!r} in the calendar {calendar_id!r}",
-            hint="list_events shows those there are",
+            hint="list them with list_events",
         )
     event = replace(_event(row), **changes)
     connection.execute(
@@ -103,7 +103,7 @@ def update(connection: sqlite3.Connection, calendar_id: str, event_id: str, chan
 
 
 def locations_taken(connection: sqlite3.Connection, event: Event) -> set[str]:
-    """Where something else takes place meanwhile, in whichever calendar it stands."""
+    """The locations of overlapping events in all calendars."""
     rows = connection.execute(
         "SELECT DISTINCT location FROM events WHERE starts_at < ? AND ends_at > ?",
         (seconds(event.end), seconds(event.start)),
@@ -114,25 +114,25 @@ def locations_taken(connection: sqlite3.Connection, event: Event) -> set[str]:
 def once(
     connection: sqlite3.Connection, key: str | None, request: Mapping[str, Any], make: Callable[[], EventView]
 ) -> EventView:
-    """Makes or changes an event, or tells again what the same request did under the same key before."""
+    """Makes or changes an event, or returns the stored result of the same request with the same key."""
     if key is None:
         return make()
-    asked = json.dumps(request, sort_keys=True)
-    known = connection.execute("SELECT request, result FROM results WHERE key = ?", (key,)).fetchone()
-    if known is None:
+    text = json.dumps(request, sort_keys=True)
+    row = connection.execute("SELECT request, result FROM results WHERE key = ?", (key,)).fetchone()
+    if row is None:
         result = make()
-        connection.execute("INSERT INTO results VALUES (?, ?, ?)", (key, asked, json.dumps(result)))
+        connection.execute("INSERT INTO results VALUES (?, ?, ?)", (key, text, json.dumps(result)))
         return result
-    if known["request"] != asked:
+    if row["request"] != text:
         raise Invalid("idempotency_key: was used for another request", hint="use a new key for a new request")
-    found: EventView = json.loads(known["result"])
-    return found
+    stored: EventView = json.loads(row["result"])
+    return stored
 
 
 def _demand_calendar(connection: sqlite3.Connection, calendar_id: str) -> None:
     if not connection.execute("SELECT 1 FROM calendars WHERE calendar_id = ?", (calendar_id,)).fetchone():
-        known = ", ".join(row["calendar_id"] for row in connection.execute("SELECT calendar_id FROM calendars"))
-        raise NotFound(f"calendar_id: there is no calendar {calendar_id!r}", hint=f"there are: {known}")
+        ids = ", ".join(row["calendar_id"] for row in connection.execute("SELECT calendar_id FROM calendars"))
+        raise NotFound(f"calendar_id: there is no calendar {calendar_id!r}", hint=f"there are: {ids}")
 
 
 def _columns(event: Event) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The MCP surface's error translator: what callers got wrong becomes a tool error that names the field.
+"""Translates callers' mistakes into tool errors that name the field.
 
 A tool error is a result that the model reads and can act on; a protocol error would end the agent's run.
 """
@@ -21,24 +21,24 @@ from pydantic import ValidationError as PydanticError
 from assent.errors import AssentError
 
 
-def speaking(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """The tool with errors of ours told as tool errors. Around the function itself: FastMCP would log a traceback."""
+def translating_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps a tool: our errors become tool errors. Wraps the function itself, because FastMCP would log a traceback."""
 
     @functools.wraps(tool)
     def plain(*args: Any, **kwargs: Any) -> Any:
-        with _told():
+        with _as_tool_error():
             return tool(*args, **kwargs)
 
     @functools.wraps(tool)
     async def awaited(*args: Any, **kwargs: Any) -> Any:
-        with _told():
+        with _as_tool_error():
             return await tool(*args, **kwargs)
 
     return awaited if inspect.iscoroutinefunction(tool) else plain
 
 
 class Arguments(Middleware):
-    """Arguments that do not fit are told by field, without the addresses of pydantic's manual."""
+    """Reports invalid arguments by field, without links to pydantic's manual."""
 
     async def on_call_tool(
         self, context: MiddlewareContext[CallToolRequestParams], call_next: CallNext[CallToolRequestParams, ToolResult]
@@ -52,15 +52,15 @@ class Arguments(Middleware):
 
 
 def by_field(error: PydanticError) -> str:
-    return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors())
+    return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in error.errors())
 
 
 def refused(message: str) -> ToolError:
-    return ToolError(message, log_level=logging.DEBUG)  # the caller's mistake, and the caller is told
+    return ToolError(message, log_level=logging.DEBUG)  # the caller's mistake, reported to the caller
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _as_tool_error() -> Iterator[None]:
     try:
         yield
     except AssentError as error:

@@ -1,7 +1,7 @@
-"""Lets calls of the calendar's tools through only while somebody has connected it, and otherwise asks them to.
+"""Allows calls of the calendar's tools only while the calendar is connected, and otherwise asks for a login.
 
-A guard around the tools rather than code in them: an error −32042 that a tool raises would reach the client as the text
-of a tool error, because FastMCP takes it for the tool's failure. What the guard raises goes onto the wire as it is.
+This is middleware rather than code in the tools: FastMCP turns an error −32042 raised by a tool into the text of a tool
+error, while an error raised by middleware is sent unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MESSAGE = "Connect the calendar, so that the assistant can read and change its 
 
 
 class LoginGuard(Middleware):
-    """`url` is where people reach this server; without it, where the call that is to be let through came to."""
+    """`url` is this server's address for people; by default the address that the call was sent to."""
 
     def __init__(self, login: Login, tools: Collection[str], url: str | None) -> None:
         self._login = login
@@ -43,9 +43,9 @@ class LoginGuard(Middleware):
         return await self._ask(ctx)
 
     async def _ask(self, ctx: Context) -> ToolResult:
-        said = asking.answer(ctx, QUESTION)
-        if said is not None and said.action != "accept":
-            raise refused(f"the calendar is not connected: the person said {said.action}")
+        reply = asking.answer(ctx, QUESTION)
+        if reply is not None and reply.action != "accept":
+            raise refused(f"the calendar is not connected: the person said {reply.action}")
         login_id = await to_thread.run_sync(self._login.wanted)
         url = f"{self._address(ctx)}/auth/connect/{login_id}"
         if not asking.is_modern(ctx):

@@ -1,7 +1,7 @@
-"""Whether somebody has let the assistant at the calendar, and how they do: a link, a consent page, a callback.
+"""The login that gives the assistant access to the calendar: a link, a consent page, a callback.
 
-It stands in for the OAuth of a real calendar and has its shape, without a second party. One calendar file belongs to
-one person, so there is one connection: whoever completes a login connects it for every caller, until it is revoked.
+It imitates the OAuth of a real calendar without a second party. One calendar file belongs to one person, so there is
+one connection: a completed login connects it for every caller, until it is revoked.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable
 
 from assent.assistant.calendar.database import Database
-from assent.domain.ids import token_hash
+from assent.kernel.ids import token_hash
 
 LINK_SECONDS = 7 * 24 * 3600
-"""A link may wait in somebody's inbox for days."""
+"""A link may wait in an inbox for days."""
 
 STATE_SECONDS = 600
-"""The page behind it is open in a browser."""
+"""The consent page is open in a browser."""
 
 
 class Login:
@@ -31,7 +31,7 @@ class Login:
             return connection.execute("SELECT 1 FROM connections").fetchone() is not None
 
     def wanted(self) -> str:
-        """The id of the login that waits for its person, so that asking twice shows one link."""
+        """The id of the pending login; repeated requests share one link."""
         with self._database.write() as connection:
             self._forget_expired(connection)
             waiting = connection.execute("SELECT login_id FROM logins").fetchone()
@@ -42,7 +42,7 @@ class Login:
             return login_id
 
     def state(self, login_id: str) -> str | None:
-        """A fresh secret for one view of the consent page; None where no such login waits."""
+        """A new secret for one view of the consent page; None if no such login is pending."""
         with self._database.write() as connection:
             self._forget_expired(connection)
             if not connection.execute("SELECT 1 FROM logins WHERE login_id = ?", (login_id,)).fetchone():
@@ -53,11 +53,11 @@ class Login:
             return state
 
     def complete(self, state: str) -> bool:
-        """Connects, once. The login and every other view of its page end with it."""
+        """Connects, once. This ends the login and every other view of its page."""
         with self._database.write() as connection:
             self._forget_expired(connection)
-            known = connection.execute("SELECT login_id FROM login_states WHERE state_hash = ?", (token_hash(state),))
-            login = known.fetchone()
+            rows = connection.execute("SELECT login_id FROM login_states WHERE state_hash = ?", (token_hash(state),))
+            login = rows.fetchone()
             if login is None:
                 return False
             connection.execute("DELETE FROM logins WHERE login_id = ?", (login["login_id"],))
@@ -66,7 +66,7 @@ class Login:
             return True
 
     def revoke(self) -> bool:
-        """Ends the connection, and every link that could bring it back. Says whether there was one."""
+        """Ends the connection and every pending link. Returns whether there was a connection."""
         with self._database.write() as connection:
             connection.execute("DELETE FROM logins")
             return connection.execute("DELETE FROM connections").rowcount > 0

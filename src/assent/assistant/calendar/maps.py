@@ -1,4 +1,4 @@
-"""The map's tools, over the places of an invented town. They exist so that an assistant has a second kind of tool."""
+"""The map's tools, over the places of an invented town: a second type of tool for the assistant."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from assent.assistant.calendar import places
-from assent.assistant.calendar.faults import speaking
+from assent.assistant.calendar.faults import translating_errors
 from assent.assistant.calendar.places import Mode, Place
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -43,7 +43,7 @@ class Directions(TypedDict):
 
 def add_to(server: FastMCP) -> None:
     for tool in (search_places, get_directions):
-        server.tool(speaking(tool), annotations=_READS, tags={"maps"})
+        server.tool(translating_errors(tool), annotations=_READS, tags={"maps"})
 
 
 def search_places(

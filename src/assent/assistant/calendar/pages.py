@@ -1,4 +1,4 @@
-"""What a browser sees of the login: the consent page, and where it leads. Plain HTML without a script."""
+"""The login's pages: consent and callback. Plain HTML without a script."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def add_login_to(server: FastMCP, login: Login) -> None:
     async def connect(request: Request) -> Response:
         state = await to_thread.run_sync(login.state, request.path_params["login_id"])
         if state is None:
-            return _page("This link is over", "It was used, or it is too old. Ask the assistant again.", status=404)
+            return _page("This link has expired", "It was used, or it is too old. Ask the assistant again.", status=404)
         callback = f"{request.scope.get('root_path', '')}/auth/callback?state={state}"
-        asks = "The assistant asks to read and change the events of this calendar, until you revoke it."
-        return _page("Connect the calendar", asks, link=(callback, "Allow"))
+        text = "The assistant text to read and change the events of this calendar, until you revoke it."
+        return _page("Connect the calendar", text, link=(callback, "Allow"))
 
     @server.custom_route("/auth/callback", methods=["GET"])
     async def callback(request: Request) -> Response:
-        if request.method != "GET":  # a HEAD only looks, and must not use the state up
+        if request.method != "GET":  # a HEAD must not consume the state
             return Response(status_code=405)
         if not await to_thread.run_sync(login.complete, request.query_params.get("state", "")):
             return _page("Not connected", "This page was used, or it is too old. Open the link again.", status=400)

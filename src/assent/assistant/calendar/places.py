@@ -1,6 +1,6 @@
-"""The map: a few dozen places of Marenby, a town that does not exist, and how far they are from each other.
+"""The map: a few dozen places of Marenby, an invented town, and their distances.
 
-Ways are estimated from the straight line; there are no streets in the data. The tools say so in their descriptions.
+Distances are estimated from the straight line; there are no streets in the data. The tools' descriptions state that.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Place:
     north: int
 
     def distance(self, other: Place) -> int:
-        """By the ways that people take, to ten metres."""
+        """The estimated distance on the ground, to ten metres."""
         return round(math.dist((self.east, self.north), (other.east, other.north)) * _DETOUR / 10) * 10
 
     def direction(self, other: Place) -> str:
@@ -54,20 +54,20 @@ def search(query: str, near: Place | None = None) -> list[Place]:
     """Every word has to be in the name, the category or the address. Nearest first, or else by name."""
     words = query.casefold().split()
     if not words:
-        raise Invalid("query: says nothing", hint="a name, a kind of place or a street")
-    found = [place for place in places() if all(_mentions(place, word) for word in words)]
-    return sorted(found, key=lambda place: (near.distance(place) if near else 0, place.name))
+        raise Invalid("query: must not be blank", hint="a name, a kind of place or a street")
+    matches = [place for place in places() if all(_mentions(place, word) for word in words)]
+    return sorted(matches, key=lambda place: (near.distance(place) if near else 0, place.name))
 
 
 def named(field: str, text: str) -> Place:
-    """The one place that is meant, by its id, its name or a part of its name."""
+    """The only place with this id, name or part of a name."""
     wanted = text.strip().casefold()
     exact = [place for place in places() if wanted in (place.place_id, place.name.casefold())]
-    found = exact or [place for place in places() if wanted and wanted in place.name.casefold()]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise Invalid(f"{field}: {text!r} may be {_names(found)}", hint="say which")
+    matches = exact or [place for place in places() if wanted and wanted in place.name.casefold()]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise Invalid(f"{field}: {text!r} may be {_names(matches)}", hint="say which")
     similar = difflib.get_close_matches(text, [place.name for place in places()], n=3)
     hint = f"did you mean {' or '.join(similar)}?" if similar else "search_places finds places"
     raise NotFound(f"{field}: there is no place {text!r} on the map", hint=hint)
@@ -82,5 +82,5 @@ def _mentions(place: Place, word: str) -> bool:
     return word in text or word.removesuffix("s") in text
 
 
-def _names(found: list[Place]) -> str:
-    return " or ".join(place.name for place in found[:5])
+def _names(matches: list[Place]) -> str:
+    return " or ".join(place.name for place in matches[:5])

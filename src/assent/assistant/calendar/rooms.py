@@ -1,4 +1,4 @@
-"""Rooms that can be booked, and which of them suits. Invented, as the town they stand in."""
+"""Rooms that can be booked, in an invented town, and the choice of a suitable one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Puts `assistant-mcp` together, and into another application where it is not a process of its own.
+"""Assembles `assistant-mcp`, as a server of its own or inside another application.
 
-Whoever imports this imports FastMCP, which takes its time: import it where a calendar is really served.
+It imports FastMCP, which is slow: import it only to serve a calendar.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _REVOKES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempote
 
 
 def create_server(database: str | Path, *, login: bool = False, url: str | None = None) -> FastMCP:
-    """The server over a calendar's file, which is made where there is none.
+    """The server over a calendar's file, which is created if it does not exist.
 
-    With `login`, the calendar's tools ask for a login first. `url` is where people reach its pages; without it, the
-    address that the call came to, which needs `host_origin_protection` to be worth anything.
+    With `login`, the calendar's tools require a login. `url` is the address of its pages; by default the address that
+    the call was sent to, which is trustworthy only with `host_origin_protection`.
     """
-    _log_as_we_do()
+    _use_our_logging()
     file = Database(database_file(database))
     server = FastMCP(NAME, _INSTRUCTIONS, version=version("assent"), mask_error_details=True)
     server.add_middleware(Arguments())
@@ -54,10 +54,10 @@ def create_server(database: str | Path, *, login: bool = False, url: str | None 
 def http_app(
     server: FastMCP, *, allowed_hosts: Sequence[str] = (), allowed_origins: Sequence[str] = ()
 ) -> StarletteWithLifespan:
-    """MCP at `/mcp`, the login at `/auth/…`. Its lifespan has to run while it serves.
+    """MCP at `/mcp`, the login at `/auth/…`. Its lifespan must run while it serves.
 
-    Answers only to Host and Origin headers that name this machine or are listed: a page on the internet must not reach
-    a calendar on loopback by a name that it had resolved to there.
+    Accepts only Host and Origin headers that name this machine or are listed, against pages that rebind their DNS name
+    to loopback.
     """
     return server.http_app(
         path=ENDPOINT,
@@ -76,7 +76,7 @@ async def mounted(
     allowed_hosts: Sequence[str] = (),
     allowed_origins: Sequence[str] = (),
 ) -> AsyncIterator[None]:
-    """Puts the server into another application, as `/calendar/mcp`, and runs it until left. Enter it before serving."""
+    """Mounts the server in another application, as `/calendar/mcp`, and runs its lifespan. Enter it before serving."""
     app = http_app(server, allowed_hosts=allowed_hosts, allowed_origins=allowed_origins)
     parent.mount(at, app)
     async with app.lifespan(app):
@@ -93,7 +93,7 @@ def _add_login(server: FastMCP, login: Login, tools: frozenset[str], url: str | 
     pages.add_login_to(server, login)
 
 
-def _log_as_we_do() -> None:
-    """FastMCP prints its own boxes and colours; here its lines go where all others do."""
+def _use_our_logging() -> None:
+    """Sends FastMCP's log lines to our handlers instead of its own."""
     logger = logging.getLogger("fastmcp")
     logger.handlers, logger.propagate = [], True

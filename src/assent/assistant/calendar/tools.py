@@ -1,4 +1,4 @@
-"""The calendar's tools. Their signatures and docstrings are what a model reads; the work is done in `events`."""
+"""The calendar's tools. Models read their signatures and docstrings; the work is done in `events`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from assent.assistant.calendar import asking, events, rooms
 from assent.assistant.calendar.database import Database
 from assent.assistant.calendar.dates import after, day_or_moment, moment
 from assent.assistant.calendar.events import CalendarView, Event, EventView
-from assent.assistant.calendar.faults import by_field, speaking
+from assent.assistant.calendar.faults import by_field, translating_errors
 from assent.errors import Invalid
 
 _YEAR_MINUTES = 366 * 24 * 60
@@ -54,7 +54,7 @@ class Written(TypedDict):
 
 
 class Needs(BaseModel):
-    """What `book_room` asks a person. Flat and of simple types, as forms in MCP have to be."""
+    """The form of `book_room`. Flat and of simple types, as MCP requires."""
 
     people: int = Field(ge=1, le=rooms.MOST_PEOPLE, title="People", description="How many will be there.")
     equipment: rooms.Equipment = Field("none", title="Equipment", description="What the room must have.")
@@ -65,7 +65,7 @@ class CalendarTools:
         self._database = database
 
     def add_to(self, server: FastMCP) -> frozenset[str]:
-        """Adds the tools, and says their names."""
+        """Adds the tools and returns their names."""
         tools: tuple[tuple[Callable[..., Any], ToolAnnotations], ...] = (
             (self.list_calendars, _READS),
             (self.list_events, _READS),
@@ -74,7 +74,7 @@ class CalendarTools:
             (self.book_room, _ADDS),
         )
         for tool, kind in tools:
-            server.tool(speaking(tool), annotations=kind, tags={"calendar"})
+            server.tool(translating_errors(tool), annotations=kind, tags={"calendar"})
         return frozenset(tool.__name__ for tool, _ in tools)
 
     def list_calendars(self) -> Calendars:
@@ -120,15 +120,15 @@ class CalendarTools:
         description: Description | None = None,
         idempotency_key: Key | None = None,
     ) -> Written:
-        """Change an event. What is left out stays as it is; moving an event keeps its length."""
-        found = {
+        """Change an event. Fields that are left out keep their values; moving an event keeps its length."""
+        fields = {
             "name": name,
             "start": None if start is None else moment("start", start),
             "length": None if duration_minutes is None else timedelta(minutes=duration_minutes),
             "location": location,
             "description": description,
         }
-        changes = {field: value for field, value in found.items() if value is not None}
+        changes = {field: value for field, value in fields.items() if value is not None}
         request = {"tool": "update_event", "calendar_id": calendar_id, "event_id": event_id}
         request |= {field: str(value) for field, value in changes.items()}
         with self._database.write() as connection:
@@ -165,13 +165,13 @@ class CalendarTools:
         if people is not None:
             return _needs({"people": people, "equipment": equipment or "none"})
         if asking.shows(ctx).form is None:
-            raise Invalid("people: this client cannot show a form", hint="give people and equipment as arguments")
-        said = await asking.form(ctx, "room", "Which room do you need?", _form())
-        if not isinstance(said, ElicitResult):
-            return said
-        if said.action != "accept":
-            raise Invalid(f"no room was booked: the person said {said.action}")
-        return _needs(said.content or {})
+            raise Invalid("people: this client cannot show a form", hint="pass people and equipment as arguments")
+        reply = await asking.form(ctx, "room", "Which room do you need?", _form())
+        if not isinstance(reply, ElicitResult):
+            return reply
+        if reply.action != "accept":
+            raise Invalid(f"no room was booked: the person said {reply.action}")
+        return _needs(reply.content or {})
 
     def _book(self, calendar_id: str, event: Event, needs: Needs, key: str | None) -> Written:
         request = {"tool": "book_room", "calendar_id": calendar_id, **_plain(event), **needs.model_dump()}
@@ -185,13 +185,13 @@ class CalendarTools:
 
 
 def _form() -> dict[str, Any]:
-    """Its title and description are ours and for programmers; those of the fields are for people."""
+    """The form's schema without our internal title and description."""
     schema = Needs.model_json_schema()
     return {name: schema[name] for name in ("type", "properties", "required")}
 
 
 def _needs(content: dict[str, Any]) -> Needs:
-    """A client may send anything, whatever the form allowed."""
+    """Validates the content: a client may ignore the form's schema."""
     try:
         return Needs.model_validate(content)
     except ValidationError as error:

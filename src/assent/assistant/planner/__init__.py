@@ -2,5 +2,5 @@
 
 A sentence is read into goals (`requests`; `reading` for days and times, by the rules in `dates`), a conversation is
 replayed over them (`plan`, `outcomes`), and what is due next (`steps`) becomes calls, a question, or an answer.
-`model.OfflinePlanner` is the chat model, `routing.route` the policy router. What it cannot read, it asks about.
+`model.OfflinePlanner` is the chat model, `routing.route` the policy router. It asks about text that it cannot read.
 """

@@ -1,4 +1,4 @@
-"""What the planner says in the end: short, true, and built from the results."""
+"""The planner's final answers: short, true, and built from the results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from assent.assistant.planner import calendars, dates
+from assent.assistant.planner import calendars
+from assent.assistant.planner.dates import dates
 from assent.assistant.planner.goals import Booking, Change, Create, Directions, Event, Goal, Listing, Places
 from assent.assistant.planner.results import Kind, Result, url
 
@@ -58,30 +59,30 @@ def told(event: Event, now: datetime) -> str:
     return f"{event.name}, {dates.on_day(event.start.date(), now)} {_hours(event)}{place}"
 
 
-def listing(goal: Listing, found: Sequence[Event], now: datetime) -> str:
+def listing(goal: Listing, events: Sequence[Event], now: datetime) -> str:
     if goal.free is not None:
-        return _free(goal, found, now)
+        return _free(goal, events, now)
     if goal.words:
-        found = [event for event in found if all(word in event.name.casefold() for word in goal.words)]
-    if not found:
+        events = [event for event in events if all(word in event.name.casefold() for word in goal.words)]
+    if not events:
         about = f" about “{' '.join(goal.words)}”" if goal.words else ""
         return f"Nothing{about} is in the calendar {_period(goal, now)}."
-    shown = "; ".join(told(event, now) for event in found[:_MOST])
-    more = f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
-    return f"{len(found)} event{'s' if len(found) > 1 else ''} {_period(goal, now)}: {shown}{more}."
+    shown = "; ".join(told(event, now) for event in events[:_MOST])
+    more = f"; and {len(events) - _MOST} more" if len(events) > _MOST else ""
+    return f"{len(events)} event{'s' if len(events) > 1 else ''} {_period(goal, now)}: {shown}{more}."
 
 
-def _free(goal: Listing, found: Sequence[Event], now: datetime) -> str:
+def _free(goal: Listing, events: Sequence[Event], now: datetime) -> str:
     when = goal.free or dates.When()
     start, _ = dates.start_of(when, now) if when.clock is not None else (None, None)
     if start:
         end = start + timedelta(minutes=when.minutes or 30)
-        found = [event for event in found if event.start < end and (event.end or event.start) > start]
+        events = [event for event in events if event.start < end and (event.end or event.start) > start]
         span = f"{dates.on_day(start.date(), now)} {dates.hour(start)}–{dates.hour(end)}"
     else:
-        found = [event for event in found if _in_part(event, when.half)]
+        events = [event for event in events if _in_part(event, when.half)]
         span = " ".join(filter(None, (_period(goal, now), _PARTS.get(when.half or ""))))
-    busy = "; ".join(told(event, now) for event in found[:_MOST])
+    busy = "; ".join(told(event, now) for event in events[:_MOST])
     return f"In the calendar: {busy}." if busy else f"Nothing is in the calendar {span}."
 
 
@@ -105,12 +106,14 @@ def _period(goal: Listing, now: datetime) -> str:
 
 def _places(goal: Places, result: Result) -> str:
     data = result.data.get("places") if isinstance(result.data, Mapping) else result.data
-    found = [entry for entry in data if isinstance(entry, Mapping)] if isinstance(data, list) else None
-    if found is None:
+    places = [entry for entry in data if isinstance(entry, Mapping)] if isinstance(data, list) else None
+    if places is None:
         return _short(result.text)
-    if not found:
+    if not places:
         return f"I found no {goal.query}{f' near {goal.near}' if goal.near else ''}."
-    return f"I found {len(found)}: {'; '.join(_place(entry) for entry in found[:5])}{'; …' if len(found) > 5 else ''}."
+    return (
+        f"I found {len(places)}: {'; '.join(_place(entry) for entry in places[:5])}{'; …' if len(places) > 5 else ''}."
+    )
 
 
 def _place(entry: Mapping[str, Any]) -> str:
@@ -130,7 +133,7 @@ def _way(result: Result) -> str:
 
 
 def _about(goal: Goal, fields: Mapping[str, Any], now: datetime) -> str | None:
-    """What was to be done, from the arguments of the call."""
+    """The operation that was to be done, from the arguments of the call."""
     known = goal.known if isinstance(goal, Change) else None
     name = fields.get("name") or (known.name if known else None)
     event = calendars.event({**fields, "name": name}, now.tzinfo)

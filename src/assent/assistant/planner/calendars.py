@@ -1,4 +1,4 @@
-"""What calendar tools tell, and which of their events a person means."""
+"""Results of calendar tools, and which of their events a person means."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from assent.assistant.planner.goals import Event, Reference
 
 
 def events(data: Any, zone: tzinfo | None) -> list[Event]:
-    """The events in a result, in the planner's zone. What is not an event is left out."""
+    """The events in a result, in the planner's zone. Entries that are not events are left out."""
     listed = data.get("events", data.get("items")) if isinstance(data, Mapping) else data
-    found = (event(entry, zone) for entry in listed) if isinstance(listed, list) else iter(())
-    return [one for one in found if one]
+    entries = listed if isinstance(listed, list) else []
+    return [parsed for entry in entries if (parsed := event(entry, zone))]
 
 
 def event(data: Any, zone: tzinfo | None) -> Event | None:
@@ -42,48 +42,48 @@ def calendars(data: Any) -> dict[str, str]:
     return {str(name): str(key) for name, key in named if name and key}
 
 
-def meant(reference: Reference, known: Sequence[Event], now: datetime) -> list[Event]:
+def matches(reference: Reference, known: Sequence[Event], now: datetime) -> list[Event]:
     """Events that the words fit and that are not over. The more said, the fewer."""
-    ahead = [one for one in known if (one.end or one.start) > now]
-    fitting = [one for one in ahead if _at(reference, one) and _named(reference, one)]
-    exact = [one for one in fitting if one.name.casefold() == reference.text.casefold()]
+    ahead = [candidate for candidate in known if (candidate.end or candidate.start) > now]
+    fitting = [candidate for candidate in ahead if _at(reference, candidate) and _named(reference, candidate)]
+    exact = [candidate for candidate in fitting if candidate.name.casefold() == reference.text.casefold()]
     if reference.words or len(fitting) < 2:
         return exact or fitting
     text = words(reference.text)
-    spoken = [one for one in fitting if any(word in text for word in words(one.name))]
+    spoken = [candidate for candidate in fitting if any(word in text for word in words(candidate.name))]
     return spoken or fitting
 
 
-def the_one(reference: Reference, known: Sequence[Event], now: datetime) -> Event | None:
+def only_match(reference: Reference, known: Sequence[Event], now: datetime) -> Event | None:
     """The event that is meant, if it is only one, and if the words say anything: "the meeting" alone means none."""
-    found = meant(reference, known, now)
-    if len(found) != 1:
+    candidates = matches(reference, known, now)
+    if len(candidates) != 1:
         return None
-    spoken = set(words(found[0].name)) & set(words(reference.text))
-    return found[0] if reference.words or not reference.when.empty or spoken else None
+    spoken = set(words(candidates[0].name)) & set(words(reference.text))
+    return candidates[0] if reference.words or not reference.when.empty or spoken else None
 
 
 def words(text: str) -> list[str]:
     return re.findall(r"[\w&+#-]+", text.casefold())
 
 
-def _at(reference: Reference, one: Event) -> bool:
-    when, clock = reference.when, one.start.time()
-    if when.day and one.start.date() != when.day:
+def _at(reference: Reference, candidate: Event) -> bool:
+    when, clock = reference.when, candidate.start.time()
+    if when.day and candidate.start.date() != when.day:
         return False
     if when.dial:
         return (clock.hour % 12 or 12, clock.minute) == when.dial
     return when.clock is None or (clock.hour, clock.minute) == (when.clock.hour, when.clock.minute)
 
 
-def _named(reference: Reference, one: Event) -> bool:
-    name = words(one.name)
+def _named(reference: Reference, candidate: Event) -> bool:
+    name = words(candidate.name)
     return all(word.casefold() in name for word in reference.words)
 
 
 def _moment(value: Any, zone: tzinfo | None) -> datetime | None:
     try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else None
-        return found.astimezone(zone) if found and found.tzinfo else found and found.replace(tzinfo=zone)
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return moment.astimezone(zone) if moment and moment.tzinfo else moment and moment.replace(tzinfo=zone)
     except (ValueError, OverflowError):
         return None

@@ -1,11 +1,11 @@
-"""What a person wants, as the planner understood it. Plain values, made anew from the conversation each time."""
+"""Goals of a person, as the planner understood them. Plain values, made anew from the conversation each time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
-from assent.assistant.planner.dates import When
+from assent.assistant.planner.dates.dates import When
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,11 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field
 
-from assent.assistant.planner import requests, results, routing, transcript
+from assent.assistant.planner import results, routing, transcript
+from assent.assistant.planner.dates.zone import machine_now
+from assent.assistant.planner.intents import requests
 from assent.assistant.planner.plan import Planned, plan
 from assent.assistant.planner.tools import Tool, by_role, tool
-from assent.assistant.planner.zone import machine_now
 
 
 class OfflinePlanner(BaseChatModel):
@@ -32,7 +33,7 @@ class OfflinePlanner(BaseChatModel):
     """The clock. Its time zone is the one in which days and times are meant."""
 
     tool_roles: Mapping[str, str] = Field(default_factory=dict)
-    """What tools are for, where name and schema do not tell: `{"termin_neu": "create_event"}`."""
+    """Roles of tools whose name and schema do not tell them: `{"termin_neu": "create_event"}`."""
 
     def bind_tools(
         self,
@@ -41,7 +42,7 @@ class OfflinePlanner(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        return self.bind(tools=[convert_to_openai_tool(one) for one in tools], tool_choice=tool_choice, **kwargs)
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], tool_choice=tool_choice, **kwargs)
 
     def _generate(
         self,
@@ -92,7 +93,7 @@ def _forced(bound: Sequence[Tool], choice: str | None) -> Tool | None:
     """The schema that has to be filled in, where a structured answer is wanted."""
     if not choice or choice in ("auto", "none"):
         return None
-    return next((one for one in bound if one.name == choice or choice in ("any", "required")), None)
+    return next((tool for tool in bound if tool.name == choice or choice in ("any", "required")), None)
 
 
 def _routed(schema: Tool, messages: Sequence[BaseMessage], now: Callable[[], datetime]) -> Planned:

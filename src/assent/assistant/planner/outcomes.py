@@ -1,4 +1,4 @@
-"""What an answer or a result changes about a goal: it is done, it is known better, or it is proposed anew."""
+"""Changes that an answer or a result makes to a goal: it is done, it is known better, or it is proposed anew."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from assent.assistant.planner import answers, calendars, changes, creates, dates, lookups, phrases, requests
-from assent.assistant.planner.corrections import Correction, correction
+from assent.assistant.planner import answers, calendars
+from assent.assistant.planner.dates import dates, phrases
 from assent.assistant.planner.goals import (
     Booking,
     Calendars,
@@ -22,6 +22,8 @@ from assent.assistant.planner.goals import (
     Places,
     Unclear,
 )
+from assent.assistant.planner.intents import changes, creates, lookups, requests
+from assent.assistant.planner.intents.corrections import Correction, correction
 from assent.assistant.planner.results import Kind, Result
 from assent.assistant.planner.steps import choices, event_of, window_of
 from assent.assistant.planner.tools import Role
@@ -40,7 +42,7 @@ _WRONG_PLACE = re.compile(r"(?:^|\s)(?P<field>near|origin|destination):\s+(?P<wh
 
 
 def heard(track: Track, answer: str, now: datetime) -> list[Track]:
-    """After an answer to the question that was due. What was not understood before may become several goals."""
+    """After an answer to the question that was due. An unclear request may become several goals."""
     goal = track.goal
     asked = track.asked + 1
     if requests.gives_up(answer):
@@ -77,14 +79,14 @@ def _which_place(track: Track, result: Result) -> Track | None:
 
 
 def _prepared(track: Track, role: Role, result: Result, now: datetime) -> Track | None:
-    """With what a preparing call found, or None if this was not one."""
+    """The track with the result of a preparing call; None if the call was not one."""
     if result.kind is not Kind.DONE or (isinstance(track.goal, (Listing, Calendars)) and role is not Role.CALENDARS):
         return None
     if role is Role.CALENDARS and not isinstance(track.goal, Calendars):
         return replace(track, calendars=calendars.calendars(result.data))
     if role is Role.EVENTS and isinstance(track.goal, Change):
-        found = tuple(calendars.events(result.data, now.tzinfo))
-        return replace(track, events=found, window=window_of(track.goal, now))
+        events = tuple(calendars.events(result.data, now.tzinfo))
+        return replace(track, events=events, window=window_of(track.goal, now))
     return None
 
 
@@ -114,12 +116,12 @@ def _chosen(track: Track, goal: Change, answer: str, now: datetime) -> Event | N
     """The event that is picked from those offered, by its number."""
     if event_of(track, goal, now) or goal.event.doubt or goal.event.it:
         return None
-    offered, found = choices(track, goal, now), _CHOICE.fullmatch(answer)
-    if not found:
+    offered, choice = choices(track, goal, now), _CHOICE.fullmatch(answer)
+    if not choice:
         return None
-    if found["yes"]:
+    if choice["yes"]:
         return offered[0] if len(offered) == 1 else None
-    number = int(found["digit"]) if found["digit"] else _ORDINALS.index(found["word"].lower()) + 1
+    number = int(choice["digit"]) if choice["digit"] else _ORDINALS.index(choice["word"].lower()) + 1
     return offered[number - 1] if 0 < number <= len(offered) else None
 
 

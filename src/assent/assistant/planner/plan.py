@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from assent.assistant.planner import calendars, outcomes, results
 from assent.assistant.planner.goals import Change, Event
-from assent.assistant.planner.requests import ABLE, understand
+from assent.assistant.planner.intents.requests import ABLE, understand
 from assent.assistant.planner.results import Kind
 from assent.assistant.planner.steps import step
 from assent.assistant.planner.tools import ABILITIES, Role, Tool
@@ -40,37 +40,37 @@ def plan(messages: Sequence[BaseMessage], tools: Tools, now: datetime) -> Planne
 
 def _replay(request: Turn, tools: Tools, now: datetime) -> list[Track]:
     last = _last_event(request.earlier, tools, now)
-    found = [opened(_with_event(goal, last)) for goal in understand(request.text, request.said)]
+    tracks = [opened(_with_event(goal, last)) for goal in understand(request.text, request.said)]
     for round_ in request.rounds:
         done = _carried_out(round_, tools)
         for exchange in round_.exchanges:
-            _absorb(found, exchange, round_, tools, done)
-    return found
+            _absorb(tracks, exchange, round_, tools, done)
+    return tracks
 
 
-def _absorb(found: list[Track], exchange: Exchange, round_: Round, tools: Tools, done: int) -> None:
+def _absorb(tracks: list[Track], exchange: Exchange, round_: Round, tools: Tools, done: int) -> None:
     role = _role(exchange, tools)
     if role is None or (exchange.message is None and exchange.answer is None):
         return
     at = heard(exchange, round_)
-    for number in _owners(found, exchange, role, round_.made):
-        track = found[number]
+    for number in _owners(tracks, exchange, role, round_.made):
+        track = tracks[number]
         if role is Role.CLARIFY:
             said = exchange.answer if exchange.message is None else results.answer(exchange.message)
-            found[number], *more = map(with_calendar, outcomes.heard(track, said or "", at))
-            found += more
+            tracks[number], *more = map(with_calendar, outcomes.heard(track, said or "", at))
+            tracks += more
         elif exchange.message is not None:
             result = results.read(exchange.message)
             others = done > (result.kind is Kind.DONE)
             fields = tools[role].fields(exchange.args)
-            found[number] = with_calendar(outcomes.learned(track, role, fields, result, at, others))
+            tracks[number] = with_calendar(outcomes.learned(track, role, fields, result, at, others))
 
 
-def _owners(found: list[Track], exchange: Exchange, role: Role, made: datetime) -> list[int]:
-    """Whose call it was. One without a stamp is taken for the first goal that had this to do."""
+def _owners(tracks: list[Track], exchange: Exchange, role: Role, made: datetime) -> list[int]:
+    """The goals that the call serves. Without a stamp, the first goal that had this to do."""
     if exchange.goals is not None:
-        return [number for number in exchange.goals if number < len(found)]
-    for number, track in enumerate(found):
+        return [number for number in exchange.goals if number < len(tracks)]
+    for number, track in enumerate(tracks):
         if track.sentence is None and _does(step(track, made)) is role:
             return [number]
     return []
@@ -96,22 +96,22 @@ def _carried_out(round_: Round, tools: Tools) -> int:
     )
 
 
-def _due(found: list[Track], request: Turn, tools: Tools, now: datetime) -> Planned:
+def _due(tracks: list[Track], request: Turn, tools: Tools, now: datetime) -> Planned:
     steps: dict[int, Ask | Use] = {}
-    for number, track in enumerate(found):
+    for number, track in enumerate(tracks):
         if track.sentence is not None:
             continue
         due = step(track, now)
         if isinstance(due, Use) and due.role not in tools:
-            found[number] = track.closed(f"I have no tool here to {ABILITIES[due.role]}.")
+            tracks[number] = track.closed(f"I have no tool here to {ABILITIES[due.role]}.")
         else:
             steps[number] = due
     if any(isinstance(due, Use) and due.prepares for due in steps.values()):
         steps = {number: due for number, due in steps.items() if _only_reads(due)}
     if not steps:
-        return Planned(text=_report(found))
+        return Planned(text=_report(tracks))
     if Role.CLARIFY not in tools and any(isinstance(due, Ask) for due in steps.values()):
-        return _asked_in_words(steps, found, tools)
+        return _asked_in_words(steps, tracks, tools)
     return _called(steps, request, tools)
 
 
@@ -143,7 +143,7 @@ def _arguments(tool: Tool, role: Role, fields: dict[str, Any]) -> dict[str, Any]
     return tool.arguments(fields)
 
 
-def _asked_in_words(steps: Mapping[int, Ask | Use], found: list[Track], tools: Tools) -> Planned:
+def _asked_in_words(steps: Mapping[int, Ask | Use], tracks: list[Track], tools: Tools) -> Planned:
     """Without a tool to ask with: first what can be done, then the questions as the answer."""
     uses = {number: due for number, due in steps.items() if isinstance(due, Use)}
     if uses:
@@ -152,14 +152,14 @@ def _asked_in_words(steps: Mapping[int, Ask | Use], found: list[Track], tools: T
             for number, due in uses.items()
         ]
         return Planned(calls=calls)
-    said = [track.sentence for track in found if track.sentence]
+    said = [track.sentence for track in tracks if track.sentence]
     questions = [due.question for due in steps.values() if isinstance(due, Ask)]
     return Planned(text=" ".join([*said, *questions]), asks=list(steps))
 
 
-def _report(found: Sequence[Track]) -> str:
+def _report(tracks: Sequence[Track]) -> str:
     return (
-        " ".join(dict.fromkeys(track.sentence for track in found if track.sentence)) or "There is nothing left to do."
+        " ".join(dict.fromkeys(track.sentence for track in tracks if track.sentence)) or "There is nothing left to do."
     )
 
 

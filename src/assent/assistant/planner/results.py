@@ -1,4 +1,4 @@
-"""What a tool message means: a result, an error, a person's rejection, a login that is needed, or a mere placeholder.
+"""The meaning of a tool message: a result, an error, a person's rejection, a login that is needed, or a placeholder.
 
 `additional_kwargs["assent"]` may say so outright, as `{"kind": "rejected", "text": "…"}`; else it is read off the text.
 """
@@ -94,8 +94,8 @@ def content(message: BaseMessage) -> str:
 
 
 def url(text: str) -> str | None:
-    found = _URL.search(text)
-    return found[0].rstrip(".,;") if found else None
+    match = _URL.search(text)
+    return match[0].rstrip(".,;") if match else None
 
 
 def _data(message: ToolMessage) -> Any:
@@ -113,9 +113,9 @@ def _refusal(text: str, data: Any) -> str | None:
         refused = data.get("approved") is False or str(data.get("status")).lower() in ("rejected", "declined", "denied")
         said = next((data[key] for key in ("feedback", "reason", "message") if isinstance(data.get(key), str)), "")
         return str(said) if refused else None
-    found = _REJECTED.match(text)
-    if not found:
+    match = _REJECTED.match(text)
+    if not match:
         return None
-    feedback = _FEEDBACK.match(found["rest"])
-    said = (feedback["feedback"] if feedback else _WHO.sub("", found["rest"])).strip(" :,")
+    feedback = _FEEDBACK.match(match["rest"])
+    said = (feedback["feedback"] if feedback else _WHO.sub("", match["rest"])).strip(" :,")
     return said[1:-1] if len(said) > 1 and said[0] + said[-1] in ('""', "“”") else said

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from assent.assistant.planner.dates.zone import machine_now
 from assent.assistant.planner.goals import Directions, Goal, Places, Remark, Unclear
-from assent.assistant.planner.requests import understand
+from assent.assistant.planner.intents.requests import understand
 from assent.assistant.planner.tools import Tool, choices
-from assent.assistant.planner.zone import machine_now
 
 CALENDAR, MAPS = "calendar", "maps"
 

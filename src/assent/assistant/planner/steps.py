@@ -1,10 +1,11 @@
-"""What is due next for a goal that is open: the question to ask, or the call to make."""
+"""The next step of an open goal: the question to ask, or the call to make."""
 
 from __future__ import annotations
 
 from datetime import date, datetime, time, timedelta
 
-from assent.assistant.planner import answers, calendars, dates, phrases
+from assent.assistant.planner import answers, calendars
+from assent.assistant.planner.dates import dates, phrases
 from assent.assistant.planner.goals import (
     Booking,
     Calendars,
@@ -28,7 +29,7 @@ _MOST_CHOICES = 8
 
 
 def step(track: Track, now: datetime) -> Ask | Use:
-    """What is due next for an open goal."""
+    """The next step of an open goal."""
     goal = track.goal
     if isinstance(goal, (Create, Change, Listing)) and goal.calendar and not goal.calendar_id:
         return _find_calendar(track, goal.calendar)
@@ -96,18 +97,18 @@ def _change(track: Track, goal: Change, now: datetime) -> Ask | Use:
 def event_of(track: Track, goal: Change, now: datetime) -> Event | None:
     if goal.known:
         return goal.known
-    return None if goal.event.doubt or goal.event.it else calendars.the_one(goal.event, track.events, now)
+    return None if goal.event.doubt or goal.event.it else calendars.only_match(goal.event, track.events, now)
 
 
 def choices(track: Track, goal: Change, now: datetime) -> list[Event]:
     """The events that are offered where it is not clear which one is meant."""
-    return calendars.meant(goal.event, track.events, now)[:_MOST_CHOICES]
+    return calendars.matches(goal.event, track.events, now)[:_MOST_CHOICES]
 
 
 def _which(track: Track, goal: Change, now: datetime) -> str:
-    found = choices(track, goal, now)
-    if found:
-        listed = " / ".join(f"{number}. {answers.told(event, now)}" for number, event in enumerate(found, 1))
+    offered = choices(track, goal, now)
+    if offered:
+        listed = " / ".join(f"{number}. {answers.told(event, now)}" for number, event in enumerate(offered, 1))
         return f"Which one do you mean: {listed}?"
     day, days = window_of(goal, now)
     where = dates.on_day(day, now) if days == 1 else f"in the next {days} days"

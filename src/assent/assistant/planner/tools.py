@@ -64,7 +64,7 @@ class Tool:
         return all(self.own_name(field) for field in fields)
 
     def own_name(self, field: str) -> str | None:
-        """What the tool calls this field, if it has it."""
+        """The tool's own name for this field; None if it does not have it."""
         return next((name for name in _FIELDS[field] if name in self.properties), None)
 
     def arguments(self, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,17 +95,17 @@ def tool(schema: Mapping[str, Any]) -> Tool:
 
 
 def by_role(tools: Sequence[Tool], mapping: Mapping[str, str]) -> dict[Role, Tool]:
-    """Which tool does what. An explicit mapping of names goes first, then names, then schemas."""
-    found: dict[Role, Tool] = {}
-    for one in tools:
-        if one.name in mapping:
-            found.setdefault(Role(mapping[one.name]), one)
+    """The tool of each role. An explicit mapping of names goes first, then names, then schemas."""
+    assigned: dict[Role, Tool] = {}
+    for tool in tools:
+        if tool.name in mapping:
+            assigned.setdefault(Role(mapping[tool.name]), tool)
     for finder in (_by_name, _by_schema):
-        for one in tools:
-            role = finder(one)
-            if role and one not in found.values():
-                found.setdefault(role, one)
-    return found
+        for tool in tools:
+            role = finder(tool)
+            if role and tool not in assigned.values():
+                assigned.setdefault(role, tool)
+    return assigned
 
 
 def choices(schema: Any) -> list[Any]:
@@ -116,14 +116,14 @@ def choices(schema: Any) -> list[Any]:
     return [*schema.get("enum", ()), *(value for values in inner for value in values)]
 
 
-def _by_name(one: Tool) -> Role | None:
-    snake = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", one.name).lower())
+def _by_name(tool: Tool) -> Role | None:
+    snake = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tool.name).lower())
     return next((role for role in Role if snake == role or snake.endswith(f"_{role}")), None)
 
 
-def _by_schema(one: Tool) -> Role | None:
-    text = f"{re.sub(r'[_-]', ' ', one.name)} {one.description}".lower()
-    return next((role for role, fits in _FITS if fits(one, text)), None)
+def _by_schema(tool: Tool) -> Role | None:
+    text = f"{re.sub(r'[_-]', ' ', tool.name)} {tool.description}".lower()
+    return next((role for role, fits in _FITS if fits(tool, text)), None)
 
 
 def _says(text: str, *words: str) -> bool:
@@ -131,33 +131,33 @@ def _says(text: str, *words: str) -> bool:
 
 
 _FITS: tuple[tuple[Role, Callable[[Tool, str], bool]], ...] = (
-    (Role.ROOM, lambda one, text: _says(text, "room") and _says(text, "book", "reserv") and one.has("start")),
+    (Role.ROOM, lambda tool, text: _says(text, "room") and _says(text, "book", "reserv") and tool.has("start")),
     (
         Role.UPDATE,
-        lambda one, text: (
-            one.has("event_id")
-            and (one.has("start") or one.has("name"))
+        lambda tool, text: (
+            tool.has("event_id")
+            and (tool.has("start") or tool.has("name"))
             and _says(text, "updat", "chang", "edit", "modif", "mov", "reschedul")
         ),
     ),
     (
         Role.CREATE,
-        lambda one, text: (
-            one.has("start", "name")
-            and not one.has("event_id")
+        lambda tool, text: (
+            tool.has("start", "name")
+            and not tool.has("event_id")
             and _says(text, "creat", "add", "new", "schedul", "insert")
         ),
     ),
-    (Role.DIRECTIONS, lambda one, text: one.has("origin", "destination")),
-    (Role.PLACES, lambda one, text: one.has("query") and _says(text, "place", "map", "venue", "address")),
-    (Role.CLARIFY, lambda one, text: "question" in one.properties and _says(text, "clarif", "ask", "user", "person")),
-    (Role.CALENDARS, lambda one, text: _says(text, "calendars") and not one.required),
+    (Role.DIRECTIONS, lambda tool, text: tool.has("origin", "destination")),
+    (Role.PLACES, lambda tool, text: tool.has("query") and _says(text, "place", "map", "venue", "address")),
+    (Role.CLARIFY, lambda tool, text: "question" in tool.properties and _says(text, "clarif", "ask", "user", "person")),
+    (Role.CALENDARS, lambda tool, text: _says(text, "calendars") and not tool.required),
     (
         Role.EVENTS,
-        lambda one, text: (
-            one.has("start_time")
-            and not one.has("name")
-            and not one.has("event_id")
+        lambda tool, text: (
+            tool.has("start_time")
+            and not tool.has("name")
+            and not tool.has("event_id")
             and _says(text, "list", "get", "read", "find", "event")
         ),
     ),

@@ -99,17 +99,17 @@ def _exchanges(
     assert isinstance(message, AIMessage)
     stamped = _stamp(message)
     owners = stamped.get("goals") or {}
-    found = []
+    exchanges = []
     for call in message.tool_calls:
         goals = tuple(owners[call["id"]]) if call["id"] in owners else None
         again = _again(call, later)
         result = tools.get(str(again or call["id"]))
         if goals is not None or not _ours(call, since[:index]):
-            found.append(Exchange(call["name"], call["args"], goals, result))
+            exchanges.append(Exchange(call["name"], call["args"], goals, result))
     if stamped.get("asks") and len(since) > index + 1 and isinstance(since[index + 1], HumanMessage):
         said = results.content(since[index + 1])
-        found += [Exchange("", {}, (goal,), None, answer=said) for goal in stamped["asks"]]
-    return tuple(found)
+        exchanges += [Exchange("", {}, (goal,), None, answer=said) for goal in stamped["asks"]]
+    return tuple(exchanges)
 
 
 def _again(call: Any, later: Sequence[BaseMessage]) -> str | None:
@@ -139,8 +139,8 @@ def _key(call: Any) -> str:
 
 
 def _stamp(message: BaseMessage) -> dict[str, Any]:
-    found = message.response_metadata.get(STAMP)
-    return found if isinstance(found, dict) else {}
+    stamp = message.response_metadata.get(STAMP)
+    return stamp if isinstance(stamp, dict) else {}
 
 
 def _at(message: BaseMessage, now: datetime) -> datetime | None:

@@ -1,0 +1,1 @@
+"""The reference assistant's commands."""

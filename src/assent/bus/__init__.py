@@ -1,1 +1,0 @@
-"""Live events: from where a run is executed to whoever follows it."""

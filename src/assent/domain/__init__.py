@@ -1,1 +1,0 @@
-"""Pure rules: no I/O, no await, no clock, no framework."""

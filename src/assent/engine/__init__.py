@@ -1,1 +1,0 @@
-"""Runs graphs: loading them, executing their runs, keeping their checkpoints."""

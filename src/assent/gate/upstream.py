@@ -1,0 +1,65 @@
+"""The private parts of LangGraph that the gate uses: what its own `interrupt` and `ToolNode` use.
+
+No other module of the gate imports them. `tests/unit/test_upstream.py` names each one and fails when it moves.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from langchain_core.tools import BaseTool
+from langgraph._internal._constants import (
+    CONF,
+    CONFIG_KEY_CHECKPOINT_NS,
+    CONFIG_KEY_CHECKPOINTER,
+    CONFIG_KEY_NODE_ERROR,
+    CONFIG_KEY_RESUME_MAP,
+    CONFIG_KEY_RUNTIME,
+    CONFIG_KEY_SCRATCHPAD,
+    CONFIG_KEY_SEND,
+    CONFIG_KEY_THREAD_ID,
+    RESUME,
+)
+from langgraph.prebuilt.tool_node import _get_all_injected_args
+from langgraph.types import _interrupt_id
+
+__all__ = [
+    "CONF",
+    "CONFIG_KEY_CHECKPOINTER",
+    "CONFIG_KEY_CHECKPOINT_NS",
+    "CONFIG_KEY_NODE_ERROR",
+    "CONFIG_KEY_RESUME_MAP",
+    "CONFIG_KEY_RUNTIME",
+    "CONFIG_KEY_SCRATCHPAD",
+    "CONFIG_KEY_SEND",
+    "CONFIG_KEY_THREAD_ID",
+    "RESUME",
+    "Scratchpad",
+    "injected_arguments",
+    "interrupt_id",
+]
+
+
+class Scratchpad(Protocol):
+    """LangGraph's record of one execution of a task."""
+
+    resume: list[Any]
+    """The answers that the task was given so far."""
+
+    def get_null_resume(self, consume: bool, /) -> Any:
+        """An answer that names no question."""
+
+    def interrupt_counter(self) -> int:
+        """Counts one question of the task."""
+
+
+def interrupt_id(ns: str, answered: int) -> str:
+    """The id of the question that a task asks after this many answers."""
+    return _interrupt_id(ns, answered)
+
+
+def injected_arguments(tool: BaseTool) -> frozenset[str]:
+    """The arguments that a ToolNode sets by itself."""
+    known = _get_all_injected_args(tool)
+    named = {*known.all_injected_keys, *known.state, known.store, known.runtime}
+    return frozenset(name for name in named if name)

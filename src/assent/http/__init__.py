@@ -1,1 +1,0 @@
-"""What every HTTP surface shares: the boundary each request passes, who is calling, strict JSON, error responses."""

@@ -1,0 +1,1 @@
+"""Pure rules of identity: no I/O, no await, no clock."""

@@ -1,0 +1,1 @@
+"""Identity as rows: the statements over users, keys, sessions and passkeys."""

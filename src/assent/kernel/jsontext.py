@@ -1,0 +1,33 @@
+"""JSON columns as text: orjson where it is exact, the standard library for integers beyond 64 bits."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+from sqlalchemy.util import await_only
+
+from assent.kernel.canonical import has_digits
+from assent.kernel.fair_threads import alone
+
+_READ_AT_ONCE = 128 * 1024
+
+
+def dump(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def load_beside_loop(text: bytes) -> Any:
+    """For a function that runs in a greenlet on the event loop: parses a large text in a thread."""
+    if len(text) <= _READ_AT_ONCE:
+        return load(text)
+    return await_only(alone(load, text))
+
+
+def load(text: str | bytes) -> Any:
+    """orjson reads an integer beyond 64 bits as a float; only a text with 19 digits in a row can hold one."""
+    return json.loads(text) if has_digits(text, 19) else orjson.loads(text)

@@ -1,0 +1,669 @@
+"""One set of tables for SQLite and Postgres. All have a `tenant_id`, and `Tx` refuses statements that omit it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Dialect,
+    Float,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    bindparam,
+    false,
+    text,
+    true,
+)
+from sqlalchemy.dialects.postgresql import TIMESTAMP
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+from assent.kernel import jsontext
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Instant(TypeDecorator[datetime]):
+    """A UTC time with microseconds: `timestamptz` on Postgres, integer microseconds on SQLite."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        native = TIMESTAMP(timezone=True) if dialect.name == "postgresql" else BigInteger()
+        return dialect.type_descriptor(native)
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        if value is None or dialect.name == "postgresql":
+            return value
+        return (value - _EPOCH) // _MICROSECOND
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.astimezone(UTC) if isinstance(value, datetime) else _EPOCH + value * _MICROSECOND
+
+
+class JsonText(TypeDecorator[Any]):
+    """A JSON column. SQLite's driver runs in its own threads; values from Postgres are parsed here, large ones in a
+    thread outside the event loop."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        return jsontext.load_beside_loop(value) if isinstance(value, bytes) else value
+
+
+Json = JsonText(none_as_null=True)
+"""JSON exactly as it was written, on both. Postgres' `jsonb` would make 1e23 an integer and refuse a NUL in a text."""
+
+TENANT = bindparam("tenant", type_=String())
+"""The transaction's tenant in every statement; bound by `Tx`."""
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+users = Table(
+    "users",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("user_id", String, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("email", String),
+    Column("role", String, nullable=False),
+    Column("groups", Json, nullable=False, server_default="[]"),
+    Column("created_at", Instant, nullable=False),
+    Column("disabled_at", Instant),
+    UniqueConstraint("tenant_id", "name"),
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("key_id", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("user_id", String),
+    Column("principal_id", String),
+    Column("hash", String, nullable=False, unique=True),
+    Column("scopes", Json, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant),
+    Column("revoked_at", Instant),
+    Column("last_used_at", Instant),
+    ForeignKeyConstraint(["tenant_id", "user_id"], ["users.tenant_id", "users.user_id"]),
+    Index(None, "tenant_id", "created_at", "key_id"),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("tenant_id", String, nullable=False),
+    Column("hash", String, primary_key=True),
+    Column("user_id", String, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False, index=True),
+    Column("by_key", Boolean, nullable=False, server_default=true()),  # depends on an API key
+    ForeignKeyConstraint(["tenant_id", "user_id"], ["users.tenant_id", "users.user_id"]),
+)
+
+login_links = Table(
+    "login_links",
+    metadata,
+    Column("tenant_id", String, nullable=False),
+    Column("hash", String, primary_key=True),
+    Column("user_id", String, nullable=False),
+    Column("expires_at", Instant, nullable=False, index=True),
+    Column("by_key", Boolean, nullable=False, server_default=true()),  # depends on an API key
+    ForeignKeyConstraint(["tenant_id", "user_id"], ["users.tenant_id", "users.user_id"]),
+)
+
+passkeys = Table(
+    "passkeys",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("passkey_id", String, primary_key=True),
+    Column("user_id", String, nullable=False),
+    Column("credential_id", String, nullable=False),  # base64url, as browsers send it
+    Column("public_key", LargeBinary, nullable=False),
+    Column("sign_count", BigInteger, nullable=False),
+    Column("party", String, nullable=False),  # the domain that the browser has bound it to
+    Column("name", String, nullable=False),
+    Column("transports", Json, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("last_used_at", Instant),
+    UniqueConstraint("tenant_id", "credential_id"),
+    ForeignKeyConstraint(["tenant_id", "user_id"], ["users.tenant_id", "users.user_id"]),
+    Index(None, "tenant_id", "user_id", "created_at", "passkey_id"),
+)
+
+challenges = Table(  # challenges for passkeys; each is used once
+    "challenges",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("hash", String, primary_key=True),
+    Column("user_id", String, nullable=False),
+    Column("subject", String, nullable=False),  # the item or the session; a person has one challenge for each
+    Column("bound", String, nullable=False),  # the digest of the signature's purpose
+    Column("expires_at", Instant, nullable=False, index=True),
+    Index(None, "tenant_id", "user_id", "subject"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("at", Instant, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("actor", String, nullable=False),
+    Column("subject", String, nullable=False),
+    Column("payload_hash", String, nullable=False),
+    Column("previous", String, nullable=False),
+    Column("hash", String, nullable=False),
+    Index(None, "tenant_id", "subject", "seq"),
+    Index(None, "tenant_id", "at"),
+)
+
+event_payloads = Table(
+    "event_payloads",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("payload", Text, nullable=False),
+)
+
+event_heads = Table(
+    "event_heads",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("hash", String, nullable=False),
+)
+
+audit_anchors = Table(  # the last signed head of each tenant
+    "audit_anchors",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("hash", String, nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
+assistants = Table(
+    "assistants",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("assistant_id", String, primary_key=True),
+    Column("version", Integer, nullable=False),
+    Column("graph_id", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("description", String),
+    Column("config", Json, nullable=False),
+    Column("context", Json, nullable=False),
+    Column("metadata", Json, nullable=False),
+    Column("owner", String),  # the actor that created it; null for the graphs' own, and where unknown
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    Index(None, "tenant_id", "created_at", "assistant_id"),
+)
+
+assistant_versions = Table(
+    "assistant_versions",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("assistant_id", String, primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("graph_id", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("description", String),
+    Column("config", Json, nullable=False),
+    Column("context", Json, nullable=False),
+    Column("metadata", Json, nullable=False),
+    Column("created_at", Instant, nullable=False),
+)
+
+threads = Table(
+    "threads",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("thread_id", String, primary_key=True),
+    Column("status", String, nullable=False),
+    Column("graph_id", String),  # as in metadata, where clients search for it; here for the index
+    Column("assistant_id", String),
+    Column("metadata", Json, nullable=False),
+    Column("config", Json, nullable=False),
+    Column("values", Json),
+    Column("interrupts", Json),
+    Column("error", Json),
+    Column("next", Json),
+    Column("shown", Boolean, nullable=False, default=False),
+    Column("owner", String),  # the actor that created it; null where unknown
+    Column("visibility", String, nullable=False, server_default="shared"),
+    Column("turn_ended_at", Instant),  # when a run last ended without a question
+    Column("ttl_minutes", Float),
+    Column("ttl_strategy", String),
+    Column("expires_at", Instant, index=True),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    Column("state_updated_at", Instant),
+    Index(None, "tenant_id", "created_at", "thread_id"),
+    Index(None, "tenant_id", "updated_at", "thread_id"),
+    Index(None, "tenant_id", "status", "created_at", "thread_id"),
+    Index(None, "tenant_id", "graph_id", "status", "created_at", "thread_id"),
+    Index(None, "tenant_id", "assistant_id", "status", "created_at", "thread_id"),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("run_id", String, primary_key=True),
+    Column("thread_id", String, nullable=False),
+    Column("assistant_id", String, nullable=False),
+    Column("graph_id", String, nullable=False),
+    Column("status", String, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("attempt", Integer, nullable=False, default=0),
+    Column("lost", Integer, nullable=False, server_default="0"),  # attempts that ended with their process
+    # The actor that started it; for a run that continues after an answer, the actor of the first run.
+    Column("actor", String, nullable=False, server_default="system"),
+    Column("answers", Boolean, nullable=False),  # has a resume value: may start while the thread waits
+    Column("passes", String),  # the position of the thread when a decision let this run pass its breakpoint
+    Column("wake_at", Instant),  # delayed: not in its thread's order before this
+    Column("cancel", String),  # interrupt or rollback, once asked for
+    Column("temporary", Boolean, nullable=False),
+    Column("multitask_strategy", String, nullable=False),
+    Column("metadata", Json, nullable=False),
+    Column("kwargs", Json, nullable=False),
+    Column("error", Json),
+    Column("webhook", String),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    Column("started_at", Instant),
+    Column("ended_at", Instant),
+    ForeignKeyConstraint(["tenant_id", "thread_id"], ["threads.tenant_id", "threads.thread_id"], ondelete="CASCADE"),
+    Index(None, "tenant_id", "thread_id", "created_at", "run_id"),
+    Index(
+        "ix_runs_active",
+        "tenant_id",
+        "thread_id",
+        "position",
+        sqlite_where=text("status IN ('pending', 'running')"),
+        postgresql_where=text("status IN ('pending', 'running')"),
+    ),
+    Index(
+        "ix_runs_one_running",
+        "tenant_id",
+        "thread_id",
+        unique=True,
+        sqlite_where=text("status = 'running'"),
+        postgresql_where=text("status = 'running'"),
+    ),
+)
+
+contributors = Table(  # people who shaped a thread by more than a bare approval, and the last time
+    "contributors",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("thread_id", String, primary_key=True),
+    Column("actor", String, primary_key=True),
+    Column("at", Instant, nullable=False),
+)
+
+answers = Table(
+    "answers",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("run_id", String, primary_key=True),
+    Column("interrupt_id", String, primary_key=True),
+    Column("thread_id", String, nullable=False),
+    Column("actor", String, nullable=False),
+    Column("value", Json),
+    Column("standing", Boolean, nullable=False),  # false once its run ended with the question still open
+    Column("created_at", Instant, nullable=False),
+    ForeignKeyConstraint(["tenant_id", "thread_id"], ["threads.tenant_id", "threads.thread_id"], ondelete="CASCADE"),
+    Index(
+        "ix_answers_one_standing",
+        "tenant_id",
+        "thread_id",
+        "interrupt_id",
+        unique=True,
+        sqlite_where=text("standing"),
+        postgresql_where=text("standing"),
+    ),
+)
+
+frames = Table(
+    "frames",
+    metadata,
+    Column("tenant_id", String, nullable=False),
+    Column("thread_id", String, nullable=False),
+    Column("run_id", String, primary_key=True),
+    Column("seq", Integer, primary_key=True),
+    Column("id", String, nullable=False),
+    Column("event", String, nullable=False),
+    Column("data", Text, nullable=False),
+    Column("at", Instant, nullable=False),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("delivery_id", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("subject", String, nullable=False),
+    Column("target", String, nullable=False),
+    Column("body", Text, nullable=False),  # empty once it was delivered
+    Column("status", String, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("due_at", Instant, index=True),  # the next attempt, or the end of the lease; null once it is settled
+    Column("attempted_at", Instant, index=True),
+    Column("delivered_at", Instant),
+    Column("failure", String),
+    Column("created_at", Instant, nullable=False),
+    Index(None, "tenant_id", "created_at", "delivery_id"),
+    Index(None, "tenant_id", "status", "created_at", "delivery_id"),
+    Index(None, "tenant_id", "subject", "created_at", "delivery_id"),
+)
+
+items = Table(
+    "items",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("item_id", String, primary_key=True),
+    Column("status", String, nullable=False),
+    Column("open", Boolean, nullable=False),  # derived from the status, for the indexes
+    Column("resolution", String),
+    Column("revision", Integer, nullable=False),
+    Column("hash", String, nullable=False),
+    Column("type", String, nullable=False),
+    Column("dialect", String, nullable=False),
+    Column("title", String, nullable=False),
+    Column("summary", String, nullable=False),
+    Column("gated", Boolean, nullable=False),
+    Column("risk", String),
+    Column("policy", Json, nullable=False),  # the rule in force when it was asked
+    Column("secrets", Json),  # the texts that are secret in all of its revisions; null in rows from before this column
+    Column("execution", String),
+    Column("deployment", String, nullable=False),
+    Column("graph_id", String),
+    Column("assistant_id", String),
+    Column("thread_id", String),
+    Column("run_id", String),
+    Column("interrupt_id", String),
+    Column("reworded", Boolean, nullable=False, server_default=false()),  # the agent asks something else under its id
+    Column("doubt_id", String),  # the interrupt in which the gate asks how an interrupted call ended
+    Column("requester", String, nullable=False),
+    Column("recipient", String),
+    Column("entity_type", String),
+    Column("entity_id", String),
+    Column("dedupe_key", String),
+    Column("callback", String),
+    Column("follows", String),  # the item before this one
+    Column("approvals", Integer, nullable=False),  # the number of approvals of the current revision
+    Column("claimed_by", String),
+    Column("claimed_until", Instant),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    Column("decided_at", Instant),
+    Column("decided_by", String),
+    Column("undo_until", Instant),
+    Column("expires_at", Instant),
+    Column("due_at", Instant, index=True),  # the next deadline
+    Column("due", String),
+    Index(None, "tenant_id", "open", "created_at", "item_id"),
+    Index(None, "tenant_id", "created_at", "item_id"),
+    Index(None, "tenant_id", "status", "created_at", "item_id"),
+    Index(None, "tenant_id", "type", "open", "created_at", "item_id"),
+    Index(None, "tenant_id", "graph_id", "open", "created_at", "item_id"),
+    Index(None, "tenant_id", "assistant_id", "open", "created_at", "item_id"),
+    Index(None, "tenant_id", "execution", "created_at", "item_id"),
+    Index(None, "tenant_id", "execution", "open", "created_at", "item_id"),
+    Index(None, "tenant_id", "thread_id", "interrupt_id", "created_at"),
+    Index(
+        "ix_items_one_open",
+        "tenant_id",
+        "deployment",
+        "thread_id",
+        "interrupt_id",
+        unique=True,
+        sqlite_where=text("open AND interrupt_id IS NOT NULL"),
+        postgresql_where=text("open AND interrupt_id IS NOT NULL"),
+    ),
+    Index(
+        "ix_items_dedupe",
+        "tenant_id",
+        "requester",
+        "dedupe_key",
+        unique=True,
+        sqlite_where=text("dedupe_key IS NOT NULL"),
+        postgresql_where=text("dedupe_key IS NOT NULL"),
+    ),
+)
+
+item_revisions = Table(
+    "item_revisions",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("item_id", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("hash", String, nullable=False),
+    Column("asked", JsonText, nullable=False),  # the interrupt's value, which may be null, or the request, unchanged
+    Column("response_schema", Json),
+    Column("calls", Json, nullable=False),  # the agent's ids of the actions, by key, where the value holds none
+    Column("edits", Json, nullable=False),  # a reviewer's edits, by key
+    Column("author", String, nullable=False),
+    Column("notes", String),
+    Column("created_at", Instant, nullable=False),
+)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("decision_id", String, primary_key=True),
+    Column("item_id", String, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("hash", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("verdicts", Json, nullable=False),
+    Column("notes", String),
+    Column("actor", String, nullable=False),
+    Column("via", String, nullable=False),
+    Column("standing", Boolean, nullable=False),  # false once it was withdrawn or a newer revision dismissed it
+    Column("closes", Boolean, nullable=False),
+    Column("delivery_id", String),
+    Column("at", Instant, nullable=False),
+    Index(None, "tenant_id", "item_id", "at", "decision_id"),
+    Index(
+        "ix_decisions_one_closing",
+        "tenant_id",
+        "item_id",
+        unique=True,
+        sqlite_where=text("closes AND standing"),
+        postgresql_where=text("closes AND standing"),
+    ),
+)
+
+grants = Table(
+    "grants",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("grant_id", String, primary_key=True),
+    Column("item_id", String, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("decision_id", String, nullable=False),
+    Column("thread_id", String, nullable=False),
+    Column("call_id", String, nullable=False),
+    Column("tool", String, nullable=False),
+    Column("hash", String, nullable=False),
+    Column("status", String, nullable=False),
+    Column("not_before", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+    Column("task", String),  # the task of the graph that used it: the same one finds the result
+    Column("doubt_id", String),  # the interrupt in which the gate asks how the call has ended
+    Column("run_id", String),
+    Column("attempt", Integer),
+    Column("result", Json),
+    Column("created_at", Instant, nullable=False),
+    Column("started_at", Instant),
+    Column("ended_at", Instant),
+    Index(None, "tenant_id", "thread_id", "call_id", "created_at"),
+    Index(None, "tenant_id", "item_id"),
+)
+
+comments = Table(
+    "comments",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("comment_id", String, primary_key=True),
+    Column("item_id", String, nullable=False),
+    Column("actor", String, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("at", Instant, nullable=False),
+    Index(None, "tenant_id", "item_id", "at", "comment_id"),
+)
+
+item_links = Table(
+    "item_links",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("item_id", String, primary_key=True),
+    Column("thread_id", String, primary_key=True),
+    Column("created_at", Instant, nullable=False),
+)
+
+item_marks = Table(  # one person's own marks on an item
+    "item_marks",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("item_id", String, primary_key=True),
+    Column("actor", String, primary_key=True),
+    Column("draft", Json),
+    Column("snoozed_until", Instant),
+    Column("shown_revision", Integer),  # the last one that the assistant's routes have shown them
+)
+
+inboxes = Table(  # saved views, per person
+    "inboxes",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("inbox_id", String, primary_key=True),
+    Column("owner", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("filter", String, nullable=False),
+    Column("graph_id", String),  # a graph's name or an assistant's id; null where it is a search
+    Column("url", String),
+    Column("position", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("tenant_id", "owner", "position"),
+)
+
+policies = Table(
+    "policies",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("policy", Json, nullable=False),
+    Column("hash", String, nullable=False),
+    Column("source", String, nullable=False),
+    Column("actor", String, nullable=False),
+    Column("created_at", Instant, nullable=False),
+)
+
+standing_approvals = Table(
+    "standing_approvals",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("approval_id", String, primary_key=True),
+    Column("tool", String, nullable=False),
+    Column("graph", String),
+    Column("condition", String),
+    Column("args_hash", String),
+    Column("item_id", String),  # the decision it came from
+    Column("actor", String, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+    Column("uses_left", Integer),
+    Column("uses", Integer, nullable=False),
+    Column("revoked_at", Instant),
+    Index(None, "tenant_id", "tool", "created_at"),
+    Index(None, "tenant_id", "created_at", "approval_id"),
+)
+
+requests = Table(  # answers by Idempotency-Key
+    "requests",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("actor", String, primary_key=True),
+    Column("key", String, primary_key=True),
+    Column("body_hash", String, nullable=False),
+    Column("answer", Json, nullable=False),
+    Column("at", Instant, nullable=False, index=True),
+)
+
+memories = Table(
+    "memories",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    # A dot after every label, compared byte by byte: everything below a namespace is one range of the key.
+    Column("namespace", String().with_variant(String(collation="C"), "postgresql"), primary_key=True),
+    Column("key", String, primary_key=True),
+    Column("value", Json, nullable=False),
+    Column("ttl_minutes", Float),
+    Column("expires_at", Instant, index=True),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+)
+
+checkpoints = Table(
+    "checkpoints",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("thread_id", String, primary_key=True),
+    Column("ns", String, primary_key=True),
+    Column("checkpoint_id", String, primary_key=True),
+    Column("parent_id", String),
+    Column("run_id", String),
+    Column("type", String, nullable=False),
+    Column("checkpoint", LargeBinary, nullable=False),
+    Column("metadata", Text, nullable=False),
+)
+
+checkpoint_writes = Table(
+    "checkpoint_writes",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("thread_id", String, primary_key=True),
+    Column("ns", String, primary_key=True),
+    Column("checkpoint_id", String, primary_key=True),
+    Column("task_id", String, primary_key=True),
+    Column("idx", Integer, primary_key=True),
+    Column("run_id", String),
+    Column("task_path", String, nullable=False),
+    Column("channel", String, nullable=False),
+    Column("type", String, nullable=False),
+    Column("value", LargeBinary, nullable=False),
+)

@@ -1,1 +1,0 @@
-"""How Assent reaches out: the guarded HTTP client, and the sender that carries what the outbox holds."""

@@ -1,0 +1,1 @@
+"""Outgoing calls: the guarded HTTP client, and the sender of the outbox."""

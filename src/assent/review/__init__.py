@@ -1,0 +1,1 @@
+"""The inbox: items, decisions, policies, grants, and the use cases over them."""

@@ -1,0 +1,1 @@
+"""Decisions: the right to decide, the decision itself, its consequences, and undo."""

@@ -1,0 +1,1 @@
+"""The dialects of MCP: forms, links, and the elicitations of `MCPAdapter`."""

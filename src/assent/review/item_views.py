@@ -1,0 +1,332 @@
+"""The views of an item for every surface. Secrets are masked here, so that no surface can forget to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from assent.errors import Forbidden
+from assent.identity.model.access import Principal, Scope
+from assent.identity.rows import passkeys
+from assent.kernel import canonical, jsontext
+from assent.kernel.canonical import Json
+from assent.kernel.store.transaction import Tx
+from assent.kernel.timeline import Event
+from assent.outbox import deliveries
+from assent.review.decisions.consequences import Case, case_of, doubts
+from assent.review.decisions.rights import is_person, require_right
+from assent.review.decisions.views import decision_view
+from assent.review.dialects import feedback
+from assent.review.model.calls.kinds import cautions_of
+from assent.review.model.items import Execution, Item, ItemStatus, Revision
+from assent.review.model.masking import quoted
+from assent.review.model.policies import Risk
+from assent.review.model.questions import TOO_MANY, Action, ItemType, Question, headline
+from assent.review.model.secrets import Cover, Text, shown_schema
+from assent.review.model.terms import shown_args
+from assent.review.rows import decisions, grants, items
+from assent.review.rows.secrets import asked_with, covering, covering_of
+from assent.threads.model.runs import RunStatus
+from assent.threads.rows import answers, runs, threads
+
+View = dict[str, Any]
+
+_LONGEST_ARGUMENTS, _MOST_SHOWN = 400, 20
+"""Limits of a list row: characters of one call's arguments, and number of calls."""
+
+_RISKS = [risk.value for risk in Risk]
+_NAMES = Cover()
+"""Masks values that are secret by their name alone."""
+
+
+def summary(item: Item) -> View:
+    """One row of a list."""
+    return {
+        "id": item.id,
+        "status": item.status,
+        "resolution": item.resolution,
+        "revision": item.revision,
+        "hash": item.hash,
+        "type": item.type,
+        "dialect": item.dialect,
+        "title": item.title,
+        "summary": item.summary,
+        "gated": item.gated,
+        "risk": item.risk,
+        "risk_reasons": _risk_reasons(item),
+        "confirm": item.policy.get("confirm"),
+        "execution": item.execution,
+        "requester": item.requester,
+        "recipient": item.recipient,
+        "approvals": {"given": item.approvals, "needed": item.policy["approvals"]},
+        "claim": _claim(item),
+        "source": {
+            "deployment": item.deployment,
+            "graph_id": item.graph_id,
+            "assistant_id": item.assistant_id,
+            "thread_id": item.thread_id,
+            "run_id": item.run_id,
+            "interrupt_id": item.interrupt_id,
+        },
+        "entity": {"type": item.entity_type, "id": item.entity_id} if item.entity_id else None,
+        "created_at": _at(item.created_at),
+        "updated_at": _at(item.updated_at),
+        "expires_at": _at(item.expires_at),
+        "decided_at": _at(item.decided_at),
+        "decided_by": item.decided_by,
+        "undo_until": _at(item.undo_until),
+        "follows": item.follows,
+    }
+
+
+def _risk_reasons(item: Item) -> list[View]:
+    """Each reason with its action, the highest risk first. Of an item from before reasons were stored, only its rules
+    are known."""
+    stored = item.policy.get("risks")
+    if stored is None:
+        rules = (rule for rule in item.policy["rules"] if rule.get("risk"))
+        reasons = [{"action": None, "name": None, "risk": rule["risk"], "rule": rule["name"]} for rule in rules]
+    else:
+        reasons = [
+            {"action": rating["action"], "name": rating["name"], **reason}
+            for rating in stored
+            for reason in rating["reasons"]
+        ]
+    return sorted(reasons, key=lambda reason: -_RISKS.index(reason["risk"]))
+
+
+def with_arguments(tx: Tx, item: Item) -> View:
+    """One row of a list, with each call and its arguments, truncated."""
+    case = case_of(tx, item)
+    actions = [_brief(case, action) for action in case.question.actions[:_MOST_SHOWN]]
+    return {**summary(item), "actions": actions}
+
+
+def _brief(case: Case, action: Action) -> View:
+    return {"key": action.key, "name": action.name, "args_text": _args_text(case, action), **_risk(case, action)}
+
+
+def _args_text(case: Case, action: Action) -> str:
+    """The arguments of a question are the agent's text; the row's summary has it without secrets."""
+    if case.question.type is ItemType.QUESTION:
+        return case.item.summary
+    return headline(canonical.text(case.covers[action.key].masked(action.args)), "", _LONGEST_ARGUMENTS)
+
+
+def full(tx: Tx, caller: Principal, item: Item, case: Case | None = None) -> View:
+    """All details of an item. `case` is the same item, if the caller has it."""
+    case = case or case_of(tx, item)
+    question, words = case.question, case.words
+    refusal = _refusal(tx, caller, case)
+    draft, snoozed_until = items.marks_of(tx, item.id, caller.actor)
+    return {
+        **summary(item),
+        "title": words.without(item.title),
+        "summary": words.without(item.summary),
+        "description": question.description and words.without(question.description),
+        "actions": [_action(action, case, words) for action in question.actions],
+        "doubts": doubts(tx, case, {action.key for action in question.actions}) if item.status.open else [],
+        "problems": [
+            {"path": problem.path, "message": words.without(problem.message)} for problem in question.problems
+        ],
+        "asked": _asked(case, question),
+        "policy": item.policy,
+        "decisions": [decision_view(tx, decision, case) for decision in decisions.of_item(tx, item.id)],
+        "grants": [_grant_view(grant) for grant in grants.of_item(tx, item.id)],
+        "delivery": _delivery(tx, item),
+        "links": items.links_of(tx, item.id),
+        "comments": items.size_of_comments(tx, item.id)[0],
+        "can": _can(tx, caller, case, let=refusal is None),
+        "deciders": _deciders(case),
+        "refusal": refusal,
+        "failure": _failure(tx, case),
+        "draft": None if draft is None else covering_of(tx, asked_with(tx, item))(draft),
+        "snoozed_until": _at(snoozed_until),
+    }
+
+
+def unmasked(tx: Tx, item: Item) -> list[View]:
+    """The arguments that contain a secret, unmasked. The caller of this function records that in the timeline."""
+    case = case_of(tx, item)
+    secret = [action for action in case.question.actions if case.covers[action.key].holds(action.args)]
+    return [{"key": action.key, "name": action.name, "args": action.args} for action in secret]
+
+
+def revision_view(revision: Revision, case: Case) -> View:
+    """A revision of the case as it was asked, independent of later ones."""
+    then, words = replace(case, revision=revision), case.words
+    question = then.question
+    return {
+        "revision": revision.number,
+        "hash": revision.hash,
+        "author": revision.author,
+        "notes": revision.notes and words.without(revision.notes),
+        "created_at": _at(revision.created_at),
+        "title": words.without(question.title),
+        "description": question.description and words.without(question.description),
+        "actions": [_action(action, then, words) for action in question.actions],
+    }
+
+
+def comment_view(row: Any, case: Case) -> View:
+    return {"id": row.comment_id, "actor": row.actor, "text": case.words.without(row.text), "at": _at(row.at)}
+
+
+def event_view(event: Event, payload: str | None, case: Case) -> View:
+    """The view of an event; the payload is null if it was erased."""
+    facts = {"seq": event.seq, "at": event.at.isoformat(), "kind": event.kind, "actor": event.actor}
+    return {**facts, "payload": None if payload is None else quoted(jsontext.load(payload), case.words)}
+
+
+def _action(action: Action, case: Case, words: Text) -> View:
+    args = shown_args(case.question, action, case.covers[action.key], words)
+    return {
+        "key": action.key,
+        "name": action.name,
+        "args": args,
+        "args_text": canonical.text(args),
+        "description": action.description and words.without(action.description),
+        "allowed": list(action.allowed),
+        "schema": words.inside(shown_schema(action.schema)),
+        **_risk(case, action),
+        "call_id": action.call_id,
+        "edited": action.key in case.revision.edits,
+    }
+
+
+def _risk(case: Case, action: Action) -> View:
+    """The risk of one action, with its reasons and cautions. Cautions quote the masked arguments."""
+    rating = case.ratings.get(action.key)
+    given = case.covers[action.key].masked(action.args)
+    cautions = cautions_of(action.name, given) if case.question.type is not ItemType.QUESTION else []
+    return {
+        "risk": rating.risk if rating else None,
+        "risk_reasons": [reason.to_json() for reason in rating.reasons] if rating else [],
+        "cautions": [{"text": caution.text, "detail": caution.detail, "risk": caution.risk} for caution in cautions],
+    }
+
+
+def _asked(case: Case, question: Question) -> Json:
+    """The value as it was raised; left out if it contains a secret, which could be anywhere in it."""
+    asked = case.revision.asked
+    secret = TOO_MANY in question.problems or case.holds_secrets or _NAMES.holds(asked)
+    return None if secret or case.words.inside(asked) != asked else asked
+
+
+def _grant_view(grant: Any) -> View:
+    return {
+        "id": grant.id,
+        "tool": grant.tool,
+        "call_id": grant.call_id,
+        "status": grant.status,
+        "revision": grant.revision,
+        "not_before": _at(grant.not_before),
+        "expires_at": _at(grant.expires_at),
+        "run_id": grant.run_id,
+    }
+
+
+def _delivery(tx: Tx, item: Item) -> View | None:
+    """The latest delivery of the item."""
+    latest = deliveries.page(tx, status=None, subject=item.subject, limit=1, cursor=None).items
+    if not latest:
+        return None
+    delivery = latest[0]
+    facts = {
+        "id": delivery.id,
+        "kind": delivery.kind,
+        "status": delivery.status,
+        "attempts": delivery.attempts,
+        "failure": delivery.failure,
+    }
+    return {**facts, "due_at": _at(delivery.due_at), "delivered_at": _at(delivery.delivered_at)}
+
+
+def _can(tx: Tx, caller: Principal, case: Case, *, let: bool) -> list[str]:
+    """The operations that the caller could do now, by rights, rules and status."""
+    item, may = case.item, set[str]()
+    named = let and is_person(caller)
+    waits = item.status is ItemStatus.PENDING or (item.status.open and item.held)
+    if caller.may(Scope.COMMENTS_WRITE):
+        may |= {"comment", "claim", "snooze"}
+    if let and waits:
+        may.add("decide")
+    if named and case.terms.confirm and passkeys.of_person(tx, caller.id):
+        may.add("confirm")
+    if named and item.status is ItemStatus.PENDING and (item.held or feedback(case.asked, "notes")):
+        may.add("request_revision")
+    if named and item.status.open:
+        may.add("cancel")
+    if item.status.open and caller.actor == item.requester:
+        sent_back = item.held and item.status is ItemStatus.REVISION_REQUESTED
+        may |= {"cancel", *(("resubmit",) if sent_back else ())}
+    if _may_undo(tx, caller, item):
+        may.add("undo")
+    if (named or caller.actor == item.requester) and case.holds_secrets:
+        may.add("reveal")
+    if named and item.execution is Execution.IN_DOUBT:
+        may.add("settle_doubt")
+    return sorted(may)
+
+
+def _deciders(case: Case) -> list[View]:
+    """The deciders of each rule; a rule without deciders leaves it to everyone who may decide."""
+    return [
+        {"rule": rule, "roles": list(who.roles), "people": list(who.people), "groups": list(who.groups)}
+        for rule, who in case.terms.deciders.items()
+    ]
+
+
+def _failure(tx: Tx, case: Case) -> View | None:
+    """The error of the run that asked this, or that received the answer. If an answer could not be stored, the question
+    returns; if the graph refused it, LangGraph accepts no other."""
+    run_id = case.item.run_id if case.item.status.open else _answered_by(tx, case.item)
+    run = runs.get(tx, run_id) if run_id else None
+    if run is None or not run.error or run.status not in (RunStatus.ERROR, RunStatus.TIMEOUT):
+        return None
+    thread = threads.get(tx, run.thread_id)
+    if thread is None:
+        return None
+    cover = covering(tx, thread)
+    cover(thread.values)  # an error may repeat secrets of calls without an item
+    return {"run_id": run.id, **{name: cover.text(str(run.error.get(name, ""))) for name in ("error", "message")}}
+
+
+def _answered_by(tx: Tx, item: Item) -> str | None:
+    answer = answers.standing(tx, item.thread_id, item.interrupt_id) if item.thread_id and item.interrupt_id else None
+    return answer.run_id if answer else None
+
+
+def _refusal(tx: Tx, caller: Principal, case: Case) -> str | None:
+    """The reason why the caller may not decide it; None if every rule allows it."""
+    try:
+        require_right(tx, caller, case)
+    except Forbidden as error:
+        return error.message
+    return None
+
+
+def _may_undo(tx: Tx, caller: Principal, item: Item) -> bool:
+    decision = decisions.closing(tx, item.id) if item.undo_until is not None and tx.now() < item.undo_until else None
+    return decision is not None and decision.actor == caller.actor
+
+
+def _claim(item: Item) -> View | None:
+    return {"by": item.claimed_by, "until": _at(item.claimed_until)} if item.claimed_by else None
+
+
+def _at(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPage:
+    items: list[View]
+    next: str | None
+    counts: Mapping[str, int]
+
+
+def rows(listed: Iterable[Item]) -> list[View]:
+    return [summary(item) for item in listed]

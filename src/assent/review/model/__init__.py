@@ -1,0 +1,1 @@
+"""Pure rules of reviews: no I/O, no await, no clock."""

@@ -1,0 +1,107 @@
+"""A grant: one-use permission to run exactly one call with exactly these arguments.
+
+A decision issues it, and the gate at the tool consumes it before the effect. Its hash covers everything that the person
+approved, so a call that differs in anything has no grant, regardless of the graph's state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from assent.kernel import canonical
+from assent.kernel.canonical import Json
+
+GATE = "assent"
+"""The value of `gate` in the gate's interrupts, which makes them gated under any policy."""
+
+GATE_CHANNEL = "assent_gate"
+"""The private channel that marks a graph with a gate."""
+
+
+class GrantStatus(StrEnum):
+    """`started` is written before the effect, `done` or `failed` after it. A grant that a dead attempt left `started`
+    is in doubt."""
+
+    GRANTED = "granted"
+    STARTED = "started"
+    DONE = "done"
+    FAILED = "failed"
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    id: str
+    item_id: str
+    revision: int
+    decision_id: str
+    thread_id: str
+    call_id: str
+    tool: str
+    hash: str
+    status: GrantStatus
+    not_before: datetime
+    expires_at: datetime
+    task: str | None
+    doubt_id: str | None
+    run_id: str | None
+    attempt: int | None
+    result: Json
+    created_at: datetime
+
+    def usable(self, now: datetime) -> bool:
+        return self.status is GrantStatus.GRANTED and self.not_before <= now < self.expires_at
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that an agent is about to make. `task` is the graph's own id of the task: a retry of the same task, in any
+    run, is the same call. `idempotent`: its tool uses the grant's id as an idempotency key."""
+
+    thread_id: str
+    call_id: str
+    tool: str
+    args: Json
+    task: str
+    idempotent: bool = False
+
+
+class Passing(StrEnum):
+    """The gate's next step for a call."""
+
+    GO = "go"
+    REPEAT = "repeat"  # it already ran: return its recorded result
+    WAIT = "wait"  # it started and raised a question of its own, not yet answered
+    IN_DOUBT = "in_doubt"
+    ASK = "ask"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    passing: Passing
+    grant: Grant | None = None
+    reason: str | None = None
+    doubtful: bool = False
+    """Whether an equal call was started before and may have run: then only a person's decision lets it pass."""
+
+
+def seal(*, tenant: str, thread_id: str, item_id: str, revision: int, tool: str, args: Json, call_id: str) -> str:
+    """The hash of the approved call."""
+    agreed = {"tenant": tenant, "thread": thread_id, "item": item_id, "revision": revision}
+    return canonical.digest({**agreed, "tool": tool, "args": args, "call_id": call_id})
+
+
+def covers(grant: Grant, tenant: str, call: Call) -> bool:
+    """Whether this grant is for exactly this call."""
+    hash = seal(
+        tenant=tenant,
+        thread_id=call.thread_id,
+        item_id=grant.item_id,
+        revision=grant.revision,
+        tool=call.tool,
+        args=call.args,
+        call_id=call.call_id,
+    )
+    return hash == grant.hash

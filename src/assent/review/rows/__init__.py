@@ -1,0 +1,1 @@
+"""Items, decisions, policies and grants as rows."""

@@ -1,0 +1,238 @@
+"""The gate's queries beside the grants: its own questions and their decisions, paused calls, and the policy's judgement
+of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, bindparam, or_, select, update
+
+from assent.identity.rows.agents import agent_of
+from assent.kernel import canonical, events, jsontext
+from assent.kernel.canonical import Json
+from assent.kernel.store.tables import TENANT, deliveries, item_revisions, items
+from assent.kernel.store.tables import grants as grant_table
+from assent.kernel.store.transaction import Tx
+from assent.outbox.model import RESUME, DeliveryStatus
+from assent.review.dialects.langchain import tool_approval
+from assent.review.model.grants import GATE, Call, GrantStatus, Passage, Passing, covers
+from assent.review.model.items import Execution, Item, ItemStatus
+from assent.review.model.lifecycle import Executed
+from assent.review.model.policies import Call as PolicyCall
+from assent.review.model.policies import Effect, judge
+from assent.review.model.questions import Resolution
+from assent.review.rows import grants, policies
+from assent.review.rows import items as item_rows
+from assent.threads.rows import checkpoints, runs
+from assent.threads.rows.checkpoints import Attempt
+
+PAUSED = "paused"
+"""The key of the open questions in the result of a started call that waits for an answer of its own."""
+
+_OF_INTERRUPTS = (
+    select(
+        items.c.item_id,
+        items.c.interrupt_id,
+        items.c.doubt_id,
+        items.c.status,
+        items.c.resolution,
+        items.c.gated,
+        item_revisions.c.asked,
+        item_revisions.c.calls,
+    )
+    .join(
+        item_revisions,
+        (item_revisions.c.tenant_id == items.c.tenant_id)
+        & (item_revisions.c.item_id == items.c.item_id)
+        & (item_revisions.c.number == items.c.revision),
+    )
+    .where(items.c.tenant_id == TENANT, items.c.thread_id == bindparam("thread"))
+    .where(
+        or_(
+            items.c.interrupt_id.in_(bindparam("ids", expanding=True)),
+            items.c.doubt_id.in_(bindparam("ids", expanding=True)),
+        )
+    )
+    .order_by(items.c.created_at, items.c.item_id)
+)
+_STARTED = (
+    select(grant_table.c.grant_id, grant_table.c.item_id)
+    .where(grant_table.c.tenant_id == TENANT, grant_table.c.status == GrantStatus.STARTED)
+    .where(grant_table.c.thread_id == bindparam("thread"), grant_table.c.call_id == bindparam("call"))
+    .where(grant_table.c.task == bindparam("in_task"))
+)
+_UNDELIVERED = (
+    select(deliveries.c.delivery_id, deliveries.c.body)
+    .where(deliveries.c.tenant_id == TENANT, deliveries.c.kind == RESUME)
+    .where(deliveries.c.target == bindparam("thread"), deliveries.c.status == DeliveryStatus.PENDING)
+    .where(deliveries.c.due_at <= bindparam("now"))
+    .order_by(deliveries.c.created_at, deliveries.c.delivery_id)
+)
+_DELIVERED = (
+    update(deliveries)
+    .where(deliveries.c.tenant_id == TENANT, deliveries.c.delivery_id == bindparam("id"))
+    .values(status=DeliveryStatus.DELIVERED, delivered_at=bindparam("now"), due_at=None, body="")
+)
+_ITEMS = (
+    select(items)
+    .where(items.c.tenant_id == TENANT, items.c.dialect == tool_approval.NAME)
+    .order_by(items.c.created_at, items.c.item_id)
+)
+_IN_STATUS = _ITEMS.where(items.c.status == bindparam("wanted"))
+_THIS = update(grant_table).where(
+    grant_table.c.tenant_id == TENANT,
+    grant_table.c.grant_id == bindparam("id"),
+    grant_table.c.status == GrantStatus.STARTED,
+)
+_PAUSE = _THIS.values(result=bindparam("new_result"))
+_GO_ON = _THIS.values(result=bindparam("new_result"), run_id=bindparam("run"), attempt=bindparam("number"))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question of the gate. `decided`: it was decided or closed; before that, no answer to it is valid."""
+
+    call_id: str
+    doubt: bool
+    decided: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The policy's judgement. `named`: by a rule that matches the call, not by the default. `sound`: without
+    problems."""
+
+    effect: Effect
+    rule: str
+    named: bool
+    sound: bool
+    alone: bool
+    """Whether any single approval is enough, without named deciders, a second person or a proof of presence."""
+
+
+def asked(tx: Tx, thread_id: str, call_id: str, interrupt_ids: Collection[str]) -> dict[str, Asked]:
+    """The questions of the gate among these interrupts, and their calls."""
+    questions: dict[str, Asked] = {}
+    for row in tx.all(_OF_INTERRUPTS, thread=thread_id, ids=list(interrupt_ids)):
+        if row.doubt_id in interrupt_ids:
+            questions[row.doubt_id] = Asked(call_id, doubt=True, decided=False)
+        if row.interrupt_id in interrupt_ids and _is_ours(row):
+            # a delivered request for a revision is also an answer: a rejection with notes
+            decided = row.status != ItemStatus.PENDING and row.resolution != Resolution.SUPERSEDED
+            questions[row.interrupt_id] = Asked(str(row.asked.get("tool_call_id")), doubt=False, decided=decided)
+    return questions
+
+
+def _is_ours(row: Row[Any]) -> bool:
+    """Whether the question has the gate's mark, so that only a person can answer it."""
+    return bool(row.gated) and isinstance(row.asked, dict) and row.asked.get("gate") == GATE
+
+
+def consume(tx: Tx, call: Call, attempt: Attempt | None, has_answer: Callable[[str], bool]) -> Passage:
+    """As `grants.consume`; a paused call continues once its own question is answered."""
+    return _continue_after_pause(tx, call, attempt, has_answer) or grants.consume(tx, call, attempt)
+
+
+def pause(tx: Tx, grant_id: str, asked: Sequence[Json], attempt: Attempt | None) -> None:
+    """The call paused to ask this: it is not in doubt, and its task makes it again after the answer."""
+    if attempt is not None:
+        checkpoints.hold(tx, attempt)
+    tx.change(_PAUSE, id=grant_id, new_result={PAUSED: list(asked)})
+
+
+def give_back(tx: Tx, passage: Passage, attempt: Attempt | None) -> None:
+    """The call that this passage let through was not made. A retry that an idempotent tool lets through stays as it is:
+    its first call may have been made."""
+    grant = passage.grant
+    if grant is None or passage.passing is not Passing.GO:
+        return
+    if isinstance(grant.result, dict) and PAUSED in grant.result:
+        pause(tx, grant.id, grant.result[PAUSED], attempt)
+    elif grant.status is GrantStatus.GRANTED:
+        grants.give_back(tx, grant, attempt)
+
+
+def announce_doubt(tx: Tx, grant_id: str, interrupt_id: str, attempt: Attempt | None) -> None:
+    """The gate is about to ask about the outcome of the call, in this interrupt. The row distinguishes its question
+    from one that an agent forges."""
+    if attempt is not None:
+        checkpoints.hold(tx, attempt)
+    grants.doubt(tx, grant_id, interrupt_id)
+
+
+def _continue_after_pause(
+    tx: Tx, call: Call, attempt: Attempt | None, has_answer: Callable[[str], bool]
+) -> Passage | None:
+    """None if the call has not paused, or if its question cannot be raised again, which is a doubt. A pause without a
+    question is a breakpoint of a nested graph: a task that resumes has passed it."""
+    started = tx.first(_STARTED, thread=call.thread_id, call=call.call_id, in_task=call.task)
+    doubtful = grants.in_doubt(tx, started.item_id) if started else []
+    grant = next((candidate for candidate in doubtful if started and candidate.id == started.grant_id), None)
+    if grant is None or not isinstance(grant.result, dict) or not covers(grant, tx.tenant, call):
+        return None
+    if attempt is not None:
+        checkpoints.hold(tx, attempt)
+    asked = grant.result.get(PAUSED)
+    if not isinstance(asked, list):
+        return None
+    if asked and not any(has_answer(question["id"]) for question in asked):
+        return Passage(Passing.WAIT, grant) if all("value" in question for question in asked) else None
+    run, number = (attempt.run_id, attempt.number) if attempt else (None, None)
+    tx.change(_GO_ON, id=grant.id, new_result=None, run=run, number=number)
+    grants.set_execution(tx, grant.item_id, Executed(execution=Execution.STARTED))
+    details = {"grant": grant.id, "tool": grant.tool, "call": grant.call_id, "attempt": number, "again": True}
+    events.append(tx, f"run:{run}" if run else "gate", f"grant.{Execution.STARTED}", f"item:{grant.item_id}", details)
+    return Passage(Passing.GO, grant)
+
+
+def judged(tx: Tx, tool: str, args: Json, graph: str, attempt: Attempt | None) -> Judged:
+    """A policy with problems asks instead of allowing."""
+    policy = policies.in_force(tx).parsed()
+    call = _call(tx, tool, args, graph, attempt)
+    judgement = judge(policy, call)
+    effect = judgement.effect
+    if judgement.problems and effect is Effect.ALLOW:
+        effect = Effect.ASK
+    rule, sound = judgement.rule, not judgement.problems
+    return Judged(effect, rule.name, rule is not policy.default, sound, alone=rule.barrier is None)
+
+
+def stands_approved(tx: Tx, tool: str, args: Json, graph: str, attempt: Attempt | None) -> bool:
+    """Whether a standing approval covers the call; it is used up by one, and the timeline records that."""
+    used = policies.use_approval(tx, _call(tx, tool, args, graph, attempt))
+    if used is None:
+        return False
+    details = {"tool": tool, "args_hash": canonical.digest(args), "run": attempt.run_id if attempt else None}
+    events.append(tx, "gate", "approval.used", f"approval:{used.id}", details)
+    return True
+
+
+def decided_answers(tx: Tx, thread_id: str) -> dict[str, Json]:
+    """The decided answers that were not used yet, by the interrupt that waits for them."""
+    payloads = (jsontext.load(row.body) for row in _undelivered(tx, thread_id))
+    return {payload["interrupt_id"]: payload["value"] for payload in payloads if payload["value"] is not None}
+
+
+def mark_delivered(tx: Tx, thread_id: str, interrupt_ids: Collection[str]) -> None:
+    """Marks the answers to these questions as delivered: they are not sent again."""
+    for row in _undelivered(tx, thread_id):
+        if jsontext.load(row.body)["interrupt_id"] in interrupt_ids:
+            tx.change(_DELIVERED, id=row.delivery_id, now=tx.now())
+
+
+def listed(tx: Tx, status: ItemStatus | None) -> list[Item]:
+    """Items of a single call, oldest first."""
+    rows = tx.all(_ITEMS) if status is None else tx.all(_IN_STATUS, wanted=status)
+    return [item_rows.item_of(row) for row in rows]
+
+
+def _undelivered(tx: Tx, thread_id: str) -> Sequence[Row[Any]]:
+    return tx.all(_UNDELIVERED, thread=f"thread:{thread_id}", now=tx.now())
+
+
+def _call(tx: Tx, tool: str, args: Json, graph: str, attempt: Attempt | None) -> PolicyCall:
+    run = runs.get(tx, attempt.run_id) if attempt else None
+    agent = agent_of(tx, run.actor if run else "")
+    return PolicyCall(tool, args, graph, agent.name, tx.tenant, agent.id)

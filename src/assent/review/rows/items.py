@@ -1,0 +1,343 @@
+"""Items as rows. A change locks the row first; revisions are append-only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Row, Table, bindparam, delete, func, literal_column, select, update
+
+from assent.kernel.canonical import Json
+from assent.kernel.store.prepared import Prepared
+from assent.kernel.store.sizes import text_bytes
+from assent.kernel.store.tables import TENANT, comments, item_links, item_marks, item_revisions, items
+from assent.kernel.store.transaction import Tx
+from assent.review.model.items import Due, Execution, Item, ItemStatus, Revision
+from assent.review.model.questions import Resolution
+from assent.threads.rows.holds import UNDER_WAY
+
+BELL = "items"
+"""Rung by a transaction that may bring a deadline forward."""
+
+COLUMNS = [column for column in items.c if column is not items.c.secrets]
+"""The columns of an item. Its secrets are read separately, where a text is masked."""
+
+_ALL = select(*COLUMNS).where(items.c.tenant_id == TENANT)
+_ONE = _ALL.where(items.c.item_id == bindparam("id"))
+_LOCK = _ONE.with_for_update()
+_OPEN = _ALL.where(items.c.thread_id == bindparam("thread"), items.c.open).order_by(items.c.created_at)
+_OPEN_OF_THREAD = Prepared(_OPEN)
+_LOCK_OPEN_OF_THREAD = Prepared(_OPEN.with_for_update())
+_CLAIMED_BY = _ALL.where(items.c.claimed_by == bindparam("whose"), items.c.open).order_by(items.c.item_id)
+_OF_THREAD = _ALL.where(items.c.thread_id == bindparam("thread")).order_by(items.c.created_at.desc())
+_LATEST_OF_INTERRUPT = (
+    _OF_THREAD.where(items.c.interrupt_id == bindparam("interrupt")).order_by(items.c.item_id.desc()).limit(1)
+)
+_BY_DEDUPE_KEY = _ALL.where(items.c.requester == bindparam("requester"), items.c.dedupe_key == bindparam("key"))
+_IN_DOUBT_OF_THREAD = Prepared(
+    _ALL.where(items.c.thread_id == bindparam("thread"), items.c.doubt_id.is_not(None), items.c.execution == "in_doubt")
+)
+_OF_THREAD = _ALL.where(items.c.thread_id == bindparam("thread"))
+_SAID = select(items.c.item_id, items.c.title, items.c.summary, items.c.secrets).where(items.c.tenant_id == TENANT)
+_SAID_ON = Prepared(_SAID.where(items.c.thread_id == bindparam("thread")))
+_SAID_IN = Prepared(_SAID.where(items.c.item_id == bindparam("id")))
+_LEFT_IN_DOUBT = _ALL.where(items.c.thread_id == bindparam("thread"), items.c.execution == "in_doubt")
+_DECIDED_OF_THREAD = Prepared(
+    _ALL.where(items.c.thread_id == bindparam("thread"), ~items.c.open, UNDER_WAY).with_for_update(of=items)
+)
+_GATED_OF_THREAD = Prepared(
+    _ALL.where(
+        items.c.thread_id == bindparam("thread"),
+        items.c.gated,
+        items.c.open | (items.c.execution == "in_doubt") | UNDER_WAY,
+    )
+)
+_STOPPED_EVER = (
+    select(items.c.item_id)
+    .where(items.c.tenant_id == TENANT, items.c.graph_id == bindparam("graph"), items.c.dialect == "breakpoint")
+    .limit(1)
+)
+_THIS = update(items).where(items.c.tenant_id == TENANT, items.c.item_id == bindparam("this"))
+_GRANTED_OF_THREAD = Prepared(
+    _ALL.where(
+        items.c.thread_id == bindparam("thread"), ~items.c.open, items.c.execution == literal_column("'granted'")
+    ).with_for_update()
+)
+_DUE = (
+    select(items.c.tenant_id, items.c.item_id)
+    .where(items.c.due_at <= bindparam("now"))
+    .order_by(items.c.due_at)
+    .limit(bindparam("limit"))
+)
+_NEXT_DUE = select(items.c.due_at).where(items.c.due_at.is_not(None)).order_by(items.c.due_at).limit(1)
+_REVISIONS = (
+    select(item_revisions)
+    .where(item_revisions.c.tenant_id == TENANT, item_revisions.c.item_id == bindparam("id"))
+    .order_by(item_revisions.c.number)
+)
+_REVISION = _REVISIONS.where(item_revisions.c.number == bindparam("number"))
+_COMMENTS = (
+    select(comments)
+    .where(comments.c.tenant_id == TENANT, comments.c.item_id == bindparam("id"))
+    .order_by(comments.c.at, comments.c.comment_id)
+)
+_SIZE_OF_COMMENTS = select(func.count().label("number"), func.sum(text_bytes(comments.c.text)).label("size")).where(
+    comments.c.tenant_id == TENANT, comments.c.item_id == bindparam("id")
+)
+_LINKS = (
+    select(item_links.c.thread_id)
+    .where(item_links.c.tenant_id == TENANT, item_links.c.item_id == bindparam("id"))
+    .order_by(item_links.c.created_at, item_links.c.thread_id)
+)
+_UNLINK = delete(item_links).where(
+    item_links.c.tenant_id == TENANT,
+    item_links.c.item_id == bindparam("id"),
+    item_links.c.thread_id == bindparam("thread"),
+)
+_OWN_MARKS = (
+    item_marks.c.tenant_id == TENANT,
+    item_marks.c.item_id == bindparam("id"),
+    item_marks.c.actor == bindparam("whose"),
+)
+_MARKS = select(item_marks).where(*_OWN_MARKS)
+_FIELDS = tuple(name for name in Item.__slots__ if name not in ("id", "created_at", "updated_at"))
+_FACTS = tuple(name for name in Item.__slots__ if name not in ("id", "status", "resolution", "execution", "due"))
+
+
+def insert(tx: Tx, item_id: str, revision: Revision, **columns: Any) -> Item:
+    now = tx.now()
+    tx.insert(
+        items,
+        item_id=item_id,
+        status=ItemStatus.PENDING,
+        open=True,
+        revision=revision.number,
+        hash=revision.hash,
+        approvals=0,
+        created_at=now,
+        updated_at=now,
+        **columns,
+    )
+    add_revision(tx, item_id, revision)
+    tx.ring(BELL)
+    item = get(tx, item_id)
+    assert item is not None
+    return item
+
+
+def add_revision(tx: Tx, item_id: str, revision: Revision) -> None:
+    tx.insert(
+        item_revisions,
+        item_id=item_id,
+        number=revision.number,
+        hash=revision.hash,
+        asked=revision.asked,
+        response_schema=revision.response_schema,
+        calls=dict(revision.calls),
+        edits=dict(revision.edits),
+        author=revision.author,
+        notes=revision.notes,
+        created_at=tx.now(),
+    )
+
+
+def get(tx: Tx, item_id: str) -> Item | None:
+    return _item_or_none(tx.first(_ONE, id=item_id))
+
+
+def lock(tx: Tx, item_id: str) -> Item | None:
+    return _item_or_none(tx.first(_LOCK, id=item_id))
+
+
+def change(tx: Tx, item: Item, **columns: Any) -> Item:
+    """Sets these columns and returns the item as it is now."""
+    if isinstance(status := columns.get("status"), ItemStatus):
+        columns["open"] = status.open
+    if not (columns.keys() <= {"claimed_by", "claimed_until"}):
+        columns["updated_at"] = tx.now()
+    tx.change(_THIS.values(**columns), this=item.id)
+    tx.ring(BELL)
+    changed = get(tx, item.id)
+    assert changed is not None
+    return changed
+
+
+def save(tx: Tx, before: Item, after: Item) -> Item:
+    """Stores the fields that differ. `before` is the item as it was locked."""
+    changed = {name: getattr(after, name) for name in _FIELDS if getattr(after, name) != getattr(before, name)}
+    return change(tx, before, **changed) if changed else before
+
+
+def granted_of_thread(tx: Tx, thread_id: str) -> list[Item]:
+    """Those with a grant that was possibly not used."""
+    return [item_of(row) for row in tx.all(_GRANTED_OF_THREAD, thread=thread_id)]
+
+
+def said_with(tx: Tx, item: Item) -> Sequence[Row[Any]]:
+    """Id, title, summary and secrets of all items of the item's thread; without a thread, of the item itself."""
+    return said_on(tx, item.thread_id) if item.thread_id is not None else tx.all(_SAID_IN, id=item.id)
+
+
+def said_on(tx: Tx, thread_id: str) -> Sequence[Row[Any]]:
+    return tx.all(_SAID_ON, thread=thread_id)
+
+
+def secrets_of(tx: Tx, item_id: str) -> set[str] | None:
+    """None if the secrets of the item are not stored yet."""
+    row = tx.first(_SAID_IN, id=item_id)
+    return None if row is None or row.secrets is None else set(row.secrets)
+
+
+def set_secrets(tx: Tx, item_id: str, secrets: Iterable[str]) -> None:
+    tx.change(_THIS.values(secrets=sorted(secrets)), this=item_id)
+
+
+def set_words(tx: Tx, item_id: str, *, title: str, summary: str) -> None:
+    """Updates the texts for lists, without changing `updated_at`."""
+    tx.change(_THIS.values(title=title, summary=summary), this=item_id)
+
+
+def open_of_thread(tx: Tx, thread_id: str, *, lock: bool = True) -> list[Item]:
+    """Oldest first. `lock=False` is for read-only transactions, which cannot lock."""
+    return [item_of(row) for row in tx.all(_LOCK_OPEN_OF_THREAD if lock else _OPEN_OF_THREAD, thread=thread_id)]
+
+
+def of_thread(tx: Tx, thread_id: str) -> list[Item]:
+    """All items of the thread, open and closed."""
+    return [item_of(row) for row in tx.all(_OF_THREAD, thread=thread_id)]
+
+
+def claimed_by(tx: Tx, actor: str) -> list[Item]:
+    return [item_of(row) for row in tx.all(_CLAIMED_BY, whose=actor)]
+
+
+def left_in_doubt(tx: Tx, thread_id: str) -> list[Item]:
+    """Those with an interrupted call, whether or not the thread waits for its outcome."""
+    return [item_of(row) for row in tx.all(_LEFT_IN_DOUBT, thread=thread_id)]
+
+
+def in_doubt_of_thread(tx: Tx, thread_id: str) -> list[Item]:
+    """Those with an interrupted call whose outcome the thread waits for."""
+    return [item_of(row) for row in tx.all(_IN_DOUBT_OF_THREAD, thread=thread_id)]
+
+
+def decided_of_thread(tx: Tx, thread_id: str) -> list[Item]:
+    """Decided items whose answer is still being delivered."""
+    return [item_of(row) for row in tx.all(_DECIDED_OF_THREAD, thread=thread_id)]
+
+
+def gated_of_thread(tx: Tx, thread_id: str) -> list[Item]:
+    """Gated items that are undecided, in doubt, or still being delivered: the thread may not be moved past them."""
+    return [item_of(row) for row in tx.all(_GATED_OF_THREAD, thread=thread_id)]
+
+
+def has_stopped(tx: Tx, graph_id: str) -> bool:
+    """Whether any thread of the graph has ever stopped at a breakpoint."""
+    return tx.first(_STOPPED_EVER, graph=graph_id) is not None
+
+
+def latest_of_interrupt(tx: Tx, thread_id: str, interrupt_id: str) -> Item | None:
+    return _item_or_none(tx.first(_LATEST_OF_INTERRUPT, thread=thread_id, interrupt=interrupt_id))
+
+
+def by_dedupe_key(tx: Tx, requester: str, key: str) -> Item | None:
+    return _item_or_none(tx.first(_BY_DEDUPE_KEY, requester=requester, key=key))
+
+
+def due(tx: Tx, limit: int) -> tuple[list[tuple[str, str]], datetime | None]:
+    """Tenant and id of the items with a passed deadline, and the time of the next one. Needs a transaction across
+    tenants."""
+    due_items = [(row.tenant_id, row.item_id) for row in tx.all(_DUE, now=tx.now(), limit=limit)]
+    following = tx.first(_NEXT_DUE)
+    return due_items, following and following[0]
+
+
+def postpone(tx: Tx, item_id: str, by: timedelta) -> None:
+    """Does not read the item: this is for an item that cannot be parsed."""
+    tx.change(_THIS.values(due_at=tx.now() + by), this=item_id)
+
+
+def revisions(tx: Tx, item_id: str) -> list[Revision]:
+    return [_revision(row) for row in tx.all(_REVISIONS, id=item_id)]
+
+
+def revision(tx: Tx, item_id: str, number: int) -> Revision:
+    row = tx.first(_REVISION, id=item_id, number=number)
+    assert row is not None
+    return _revision(row)
+
+
+def add_comment(tx: Tx, item_id: str, comment_id: str, actor: str, text: str) -> None:
+    tx.insert(comments, comment_id=comment_id, item_id=item_id, actor=actor, text=text, at=tx.now())
+
+
+def comments_of(tx: Tx, item_id: str) -> Sequence[Row[Any]]:
+    return tx.all(_COMMENTS, id=item_id)
+
+
+def size_of_comments(tx: Tx, item_id: str) -> tuple[int, int]:
+    """The number of comments, and their total bytes."""
+    row = tx.first(_SIZE_OF_COMMENTS, id=item_id)
+    return (int(row.number), int(row.size or 0)) if row else (0, 0)
+
+
+def link(tx: Tx, item_id: str, thread_id: str) -> bool:
+    return tx.insert_new(item_links, item_id=item_id, thread_id=thread_id, created_at=tx.now())
+
+
+def unlink(tx: Tx, item_id: str, thread_id: str) -> bool:
+    return tx.change(_UNLINK, id=item_id, thread=thread_id) == 1
+
+
+def links_of(tx: Tx, item_id: str) -> list[str]:
+    return [row.thread_id for row in tx.all(_LINKS, id=item_id)]
+
+
+def mark(tx: Tx, item_id: str, actor: str, **columns: Any) -> None:
+    """Sets one person's draft, snooze or last shown revision of an item."""
+    tx.insert_new(item_marks, item_id=item_id, actor=actor, draft=None, snoozed_until=None, shown_revision=None)
+    tx.change(update(item_marks).where(*_OWN_MARKS).values(**columns), id=item_id, whose=actor)
+
+
+def marks_of(tx: Tx, item_id: str, actor: str) -> tuple[Json, datetime | None]:
+    row = tx.first(_MARKS, id=item_id, whose=actor)
+    return (None, None) if row is None else (row.draft, row.snoozed_until)
+
+
+def shown_revision(tx: Tx, item_id: str, actor: str) -> int | None:
+    row = tx.first(_MARKS, id=item_id, whose=actor)
+    return None if row is None else row.shown_revision
+
+
+def tables() -> tuple[Table, ...]:
+    """All tables with rows of an item."""
+    return (items, item_revisions, item_links, item_marks, comments)
+
+
+def item_of(row: Row[Any]) -> Item:
+    return Item(
+        id=row.item_id,
+        status=ItemStatus(row.status),
+        resolution=Resolution(row.resolution) if row.resolution else None,
+        execution=Execution(row.execution) if row.execution else None,
+        due=Due(row.due) if row.due else None,
+        **{name: getattr(row, name) for name in _FACTS},
+    )
+
+
+def _item_or_none(row: Row[Any] | None) -> Item | None:
+    return None if row is None else item_of(row)
+
+
+def _revision(row: Row[Any]) -> Revision:
+    return Revision(
+        number=row.number,
+        asked=row.asked,
+        response_schema=row.response_schema,
+        calls=row.calls,
+        edits=row.edits,
+        author=row.author,
+        notes=row.notes,
+        created_at=row.created_at,
+    )

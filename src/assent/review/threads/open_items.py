@@ -1,0 +1,18 @@
+"""The items of a thread that are not settled."""
+
+from __future__ import annotations
+
+from assent.kernel.store.transaction import Tx
+from assent.review.model.items import Item
+from assent.review.rows import items
+
+
+def open_items(tx: Tx, thread_id: str) -> list[Item]:
+    return items.open_of_thread(tx, thread_id)
+
+
+def are_unsettled(tx: Tx, thread_id: str) -> bool:
+    """Whether the thread has a gated question, an undelivered decision or a call in doubt. These do not expire with the
+    thread."""
+    gated = any(item.gated for item in items.open_of_thread(tx, thread_id))
+    return gated or bool(items.decided_of_thread(tx, thread_id) or items.left_in_doubt(tx, thread_id))

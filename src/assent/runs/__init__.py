@@ -1,0 +1,1 @@
+"""Runs: start, answers, cancellation, and the engine that executes them."""

@@ -1,0 +1,1 @@
+"""Assistants: graphs with configurations of their own."""

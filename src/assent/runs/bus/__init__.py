@@ -1,0 +1,1 @@
+"""Live events of runs, sent from the executing process to followers."""

@@ -1,0 +1,1 @@
+"""LangGraph's checkpoints in our store, with a closed list of types."""

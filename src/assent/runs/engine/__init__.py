@@ -1,0 +1,1 @@
+"""The engine: executes runs of graphs and stores their outcomes."""

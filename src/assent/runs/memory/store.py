@@ -1,0 +1,177 @@
+"""LangGraph's long-term store on our store: the durable `runtime.store` of a graph, for one tenant.
+
+Each opened graph gets its own object. It is bound to a tenant, so that no call can reach another tenant's rows, and to
+the attempt of a run, so that writes are fenced like checkpoints, from any task or thread. Import it only if there are
+graphs.
+
+There is no vector index: a search with a `query` uses only namespace and filter, as any LangGraph store without an
+index does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    TTLConfig,
+    validate_op_namespace,
+)
+
+from assent.kernel import canonical
+from assent.kernel.store.ports import Store
+from assent.kernel.store.transaction import Tx
+from assent.runs.checkpoints.saver import Scope
+from assent.threads.rows import checkpoints, memory
+from assent.threads.rows.checkpoints import Attempt
+from assent.threads.rows.memory import Memory, MemorySection, Namespace, Put
+
+log = logging.getLogger(__name__)
+
+_LONGEST_MINUTES = 100 * 365 * 24 * 60
+_USUAL = MemorySection()
+
+
+class MemoryStore(BaseStore):
+    """Created on the store's event loop; nodes in threads call it through that loop."""
+
+    supports_ttl = True
+
+    def __init__(self, store: Store, scope: Scope, section: MemorySection = _USUAL) -> None:
+        self.ttl_config = TTLConfig(default_ttl=section.default_ttl, refresh_on_read=section.refresh_on_read)
+        self._store = store
+        self._scope = scope
+        self._loop = asyncio.get_running_loop()
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        if _running_loop() is self._loop:
+            raise asyncio.InvalidStateError("this would block the event loop: await the store's `a…` methods here")
+        return asyncio.run_coroutine_threadsafe(self._run(list(ops)), self._loop).result()
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        work = self._run(list(ops))
+        if asyncio.get_running_loop() is self._loop:
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    async def _run(self, ops: Sequence[Op]) -> list[Result]:
+        """Reads run first, in any position, and see the state before the batch."""
+        for op in ops:
+            _check(op)
+        puts = [_put(op) for op in ops if isinstance(op, PutOp)]
+        tenant = self._scope.tenant
+        if puts:
+            results = await self._store.write(tenant, _look_up_and_put, ops, puts, self._scope.attempt)
+        else:
+            results = await self._store.read(tenant, _look_up, ops)
+        if brief := [read for op, result in zip(ops, results, strict=True) for read in _to_refresh(op, result)]:
+            await self._store.write(tenant, memory.refresh, brief)
+        return [_result(op, result) for op, result in zip(ops, results, strict=True)]
+
+
+def _look_up_and_put(tx: Tx, ops: Sequence[Op], puts: Sequence[Put], attempt: Attempt | None) -> list[Any]:
+    if attempt is not None:
+        checkpoints.hold(tx, attempt)
+    results = _look_up(tx, ops)
+    memory.put(tx, puts)
+    return results
+
+
+def _look_up(tx: Tx, ops: Sequence[Op]) -> list[Any]:
+    return [_find(tx, op) for op in ops]
+
+
+def _find(tx: Tx, op: Op) -> Any:
+    if isinstance(op, GetOp):
+        return memory.get(tx, op.namespace, op.key)
+    if isinstance(op, SearchOp):
+        return memory.search(tx, op.namespace_prefix, op.filter or {}, limit=op.limit, offset=op.offset)
+    if isinstance(op, ListNamespacesOp):
+        return _listed(op, memory.namespaces(tx, _common_start(op)))
+    return None
+
+
+def _check(op: Op) -> None:
+    validate_op_namespace(op)
+    if isinstance(op, SearchOp | ListNamespacesOp) and (op.limit < 0 or op.offset < 0):
+        raise ValueError("limit and offset cannot be negative")
+    if isinstance(op, GetOp | PutOp) and "\x00" in op.key:
+        raise ValueError("a key cannot contain NUL")
+    if isinstance(op, SearchOp) and op.query:
+        _note_query()
+
+
+def _put(op: PutOp) -> Put:
+    """Refuses values other than JSON, which would not be read back unchanged."""
+    if op.ttl is not None and not 0 <= op.ttl <= _LONGEST_MINUTES:
+        raise ValueError(f"ttl must be between 0 and {_LONGEST_MINUTES} minutes")
+    if op.value is not None:
+        canonical.text(dict(op.value))
+    return Put(op.namespace, op.key, op.value, op.ttl)
+
+
+def _to_refresh(op: Op, result: Any) -> list[Memory]:
+    if not isinstance(op, GetOp | SearchOp) or not op.refresh_ttl:
+        return []
+    read = result if isinstance(result, list) else [result]
+    return [item for item in read if item is not None and item.ttl_minutes is not None]
+
+
+def _result(op: Op, result: Any) -> Result:
+    if isinstance(op, GetOp):
+        return None if result is None else Item(**_facts(result))
+    if isinstance(op, SearchOp):
+        return [SearchItem(**_facts(item)) for item in result]
+    namespaces: list[Namespace] | None = result
+    return namespaces
+
+
+def _facts(item: Memory) -> dict[str, Any]:
+    return {name: getattr(item, name) for name in ("namespace", "key", "value", "created_at", "updated_at")}
+
+
+def _listed(op: ListNamespacesOp, present: Iterable[Namespace]) -> list[Namespace]:
+    matching = [name for name in present if all(_matches(name, pattern) for pattern in op.match_conditions or ())]
+    return sorted({name[: op.max_depth] for name in matching})[op.offset : op.offset + op.limit]
+
+
+def _matches(namespace: Namespace, pattern: MatchCondition) -> bool:
+    path = pattern.path
+    if len(namespace) < len(path):
+        return False
+    part = namespace[: len(path)] if pattern.match_type == "prefix" else namespace[len(namespace) - len(path) :]
+    return all(wanted in ("*", label) for label, wanted in zip(part, path, strict=True))
+
+
+def _common_start(op: ListNamespacesOp) -> Namespace:
+    """The common prefix of all listed namespaces: that of a prefix condition up to its first wildcard."""
+    for pattern in op.match_conditions or ():
+        if pattern.match_type == "prefix":
+            end = pattern.path.index("*") if "*" in pattern.path else len(pattern.path)
+            return pattern.path[:end]
+    return ()
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+@cache
+def _note_query() -> None:
+    log.warning("semantic search is not supported: `query` is ignored, only namespace and filter apply")

@@ -1,0 +1,1 @@
+"""The author's project: its `langgraph.json` and its graphs."""

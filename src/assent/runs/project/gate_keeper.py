@@ -1,0 +1,42 @@
+"""The server's keeper for gates in its graphs: consumes grants in its store, fenced to the current attempt."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+from assent.gate.keeper import Keeper
+from assent.kernel.store.ports import Store
+from assent.kernel.store.transaction import Tx
+from assent.runs import losses
+from assent.runs.checkpoints.saver import Scope
+
+T = TypeVar("T")
+
+
+class ServerKeeper(Keeper):
+    def __init__(self, store: Store, scope: Scope) -> None:
+        self.attempt = scope.attempt
+        self._store = store
+        self._tenant = scope.tenant
+        self._loop = asyncio.get_running_loop()
+
+    def run(self, function: Callable[[Tx], T]) -> T:
+        """Runs the function from a worker thread of a blocking tool. On the event loop it would deadlock."""
+        if _on(self._loop):
+            raise RuntimeError("a blocking gated function was called on the event loop: make it async")
+        return asyncio.run_coroutine_threadsafe(self.arun(function), self._loop).result()
+
+    async def arun(self, function: Callable[[Tx], T]) -> T:
+        return await self._store.write(self._tenant, function)
+
+    def failed(self, error: Exception) -> None:
+        losses.note(error)
+
+
+def _on(loop: asyncio.AbstractEventLoop) -> bool:
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False

@@ -1,0 +1,160 @@
+"""Loads the objects that `langgraph.json` names: graphs, the auth object, the app with custom routes.
+
+This module does not import LangGraph at import time: a project without graphs must start fast, and strict checkpoints
+have to be enabled first. A graph that fails to load is reported with the others; an auth file that fails to load stops
+the start, because a server without it is open.
+
+The functions run the author's modules, which may block or call `asyncio.run`: call them before the event loop starts,
+or in a thread.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from assent.errors import LoadError
+from assent.identity.auth_users import AUTH_PARAMETERS
+from assent.identity.upstream import handlers_of
+from assent.outbox import webhook_rules
+from assent.outbox.webhook_rules import WebhookRules
+from assent.runs.checkpoints.serde import VARIABLE, listed_types, require_strict_msgpack
+from assent.runs.checkpoints.types import CheckpointTypes, is_installed
+from assent.runs.project.graphs import FactoryGraph, GraphSpec, StaticGraph, compiled
+from assent.runs.project.imports import authors_code, import_object, put_on_path
+from assent.runs.project.manifest import GraphEntry, Manifest
+from assent.threads.rows.memory import MemorySection
+
+if TYPE_CHECKING:
+    from langgraph_sdk import Auth
+    from starlette.types import ASGIApp
+
+log = logging.getLogger(__name__)
+
+__all__ = [
+    "GraphSpec",
+    "LoadError",
+    "LoadedGraphs",
+    "load_app",
+    "load_auth",
+    "load_graphs",
+    "load_webhook_rules",
+    "prepare",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedGraphs:
+    """Each graph of the manifest is either in `graphs` or in `failures`. An error's `details` is the traceback."""
+
+    graphs: Mapping[str, GraphSpec]
+    failures: Mapping[str, LoadError]
+    memory: MemorySection = field(default_factory=MemorySection)
+    webhooks: WebhookRules = field(default_factory=WebhookRules)
+    auth: Auth | None = None
+    app: ASGIApp | None = None
+    prefix: str = ""
+    open_app: bool = False
+    """Whether the author's routes accept requests without a credential."""
+
+
+def prepare(manifest: Manifest) -> None:
+    """Makes the project importable: strict checkpoints, environment, folders. Idempotent."""
+    require_strict_msgpack()
+    for name, value in manifest.env.items():
+        if name != VARIABLE:
+            os.environ.setdefault(name, value)  # the operator's environment overrides the project's file
+    put_on_path(manifest.roots)
+
+
+def load_graphs(manifest: Manifest, *, checkpoint_types: Iterable[str] = ()) -> LoadedGraphs:
+    """Loads every graph. `checkpoint_types`: further types that states may hold, as `module:Class`."""
+    if not manifest.graphs:
+        return LoadedGraphs({}, {})
+    prepare(manifest)
+    folders = (manifest.root, *(folder for folder in manifest.roots if not is_installed(folder)))
+    types = CheckpointTypes(listed_types([*checkpoint_types, *manifest.checkpoint_types]), folders)
+    graphs: dict[str, GraphSpec] = {}
+    failures: dict[str, LoadError] = {}
+    for name, entry in manifest.graphs.items():
+        try:
+            with authors_code(entry.source, manifest.roots):
+                graphs[name] = _load_graph(entry, manifest, types)
+        except LoadError as exc:
+            log.error("load graph %r failed: %s", name, exc, extra={"traceback": exc.details})
+            failures[name] = exc
+    return LoadedGraphs(graphs, failures, manifest.memory)
+
+
+def _load_graph(entry: GraphEntry, manifest: Manifest, types: CheckpointTypes) -> GraphSpec:
+    from langgraph.graph import StateGraph
+    from langgraph.pregel import Pregel
+
+    made = import_object(entry.source, manifest.roots)
+    if isinstance(made, StateGraph | Pregel):
+        graph = compiled(made, entry.name)
+        _note_own_persistence(entry.name, graph)
+        return StaticGraph(entry.name, entry.description, types, graph)
+    if callable(made) and not hasattr(made, "__aenter__") and not hasattr(made, "__enter__"):
+        return FactoryGraph(entry.name, entry.description, types, made)
+    raise LoadError(f"{entry.source.text}: a {type(made).__name__} is not a graph", hint=_not_a_graph(made))
+
+
+def _note_own_persistence(name: str, graph: Any) -> None:
+    own = [part for part in ("checkpointer", "store") if getattr(graph, part) not in (None, False)]
+    if own:
+        log.warning("graph %r has its own %s; Assent's is used instead", name, " and ".join(own))
+
+
+def _not_a_graph(made: Any) -> str:
+    if hasattr(made, "__aenter__") or inspect.isawaitable(made):
+        return "name the function itself, not its result"
+    return "name a StateGraph, a compiled graph, or a function that makes one"
+
+
+def load_webhook_rules(manifest: Manifest, environment: Mapping[str, str]) -> WebhookRules:
+    """Which addresses the project's runs may name. `environment` has the values of the headers."""
+    prepare(manifest)
+    return webhook_rules.read(manifest.webhooks, {**manifest.env, **environment})
+
+
+def load_auth(manifest: Manifest) -> Auth | None:
+    """The author's `langgraph_sdk.Auth`. Any other object is an error, so that the server is never open by mistake."""
+    if manifest.auth is None:
+        return None
+    prepare(manifest)
+    from langgraph_sdk import Auth
+
+    with authors_code(manifest.auth.source, manifest.roots):
+        made = import_object(manifest.auth.source, manifest.roots)
+    if not isinstance(made, Auth):
+        raise LoadError(f"auth.path: {manifest.auth.source.text} is a {type(made).__name__}", hint="auth = Auth()")
+    _check_authenticate(handlers_of(made).authenticate, manifest.auth.source.text)
+    return made
+
+
+def _check_authenticate(handler: Any, source: str) -> None:
+    if handler is None:
+        raise LoadError(f"auth.path: {source} has no @auth.authenticate handler, so it would refuse every request")
+    for name, parameter in inspect.signature(handler).parameters.items():
+        if name not in AUTH_PARAMETERS and parameter.default is parameter.empty:
+            raise LoadError(
+                f"auth.path: {source}: @auth.authenticate asks for {name!r}, which no request has",
+                hint=f"it can ask for {', '.join(sorted(AUTH_PARAMETERS))}",
+            )
+
+
+def load_app(manifest: Manifest) -> ASGIApp | None:
+    """The author's ASGI app with custom routes."""
+    if manifest.http.app is None:
+        return None
+    prepare(manifest)
+    with authors_code(manifest.http.app, manifest.roots):
+        made: Any = import_object(manifest.http.app, manifest.roots)
+    if not callable(made) or (inspect.isfunction(made) and len(inspect.signature(made).parameters) != 3):
+        raise LoadError(f"http.app: {manifest.http.app.text} is not an ASGI app", hint="app = FastAPI()")
+    return cast("ASGIApp", made)

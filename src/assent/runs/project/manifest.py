@@ -1,0 +1,279 @@
+"""Reads `langgraph.json` into a frozen manifest.
+
+The file is written for another server, so reading is lenient if that is safe (unknown keys are ignored with a debug
+line, a missing `.env` is a warning) and strict otherwise: a value of the wrong type is an error that names its key, and
+unsafe checkpoint settings are refused. Reading imports nothing and does not change the environment: `loader` does.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from assent.errors import ManifestError
+from assent.threads.rows.memory import MemorySection
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPath:
+    """The location of an author's object: `./agent.py:graph` or `my_agent.graphs:graph`."""
+
+    text: str
+    attribute: str
+    file: Path | None = None
+    module: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEntry:
+    name: str
+    source: ObjectPath
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSection:
+    app: ObjectPath | None = None
+    include_headers: tuple[str, ...] = ()
+    exclude_headers: tuple[str, ...] = ()
+    cors: Mapping[str, Any] | None = None
+    disabled: frozenset[str] = frozenset()
+    mount_prefix: str = ""
+    custom_route_auth: bool = True
+    """LangGraph's own server leaves custom routes open by default; here they are open only if the project sets this."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthSection:
+    source: ObjectPath
+    disable_studio_auth: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One project. `roots`: the folders of its imports, the project's own first."""
+
+    root: Path
+    graphs: Mapping[str, GraphEntry] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    roots: tuple[Path, ...] = ()
+    http: HttpSection = HttpSection()
+    auth: AuthSection | None = None
+    store: Mapping[str, Any] = field(default_factory=dict)
+    memory: MemorySection = field(default_factory=MemorySection)
+    checkpointer: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint_types: tuple[str, ...] = ()
+    webhooks: Mapping[str, Any] = field(default_factory=dict)
+
+
+_USED = frozenset({"graphs", "env", "dependencies", "http", "auth", "store", "checkpointer", "webhooks"})
+_USED_HTTP = frozenset({"app", "configurable_headers", "cors", "mount_prefix", "enable_custom_route_auth"})
+_GRAPH_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Reads the file at `path`; paths inside it are relative to its folder."""
+    document = _document(path)
+    root = path.resolve().parent
+    _note_unknown(document, _USED, "")
+    return Manifest(
+        root=root,
+        graphs=_graphs(document, root),
+        env=_env(document, root),
+        roots=_roots(document, root),
+        http=_http(document, root),
+        auth=_auth(document, root),
+        store=_persistence(document, "store"),
+        memory=_memory(_section(document, "store")),
+        checkpointer=_persistence(document, "checkpointer"),
+        checkpoint_types=_checkpoint_types(document),
+        webhooks=_section(document, "webhooks"),
+    )
+
+
+def sources_of(path: Path) -> tuple[Path, ...]:
+    """The folders of a project and its `.env` file; only the root if the file at `path` is invalid."""
+    root = path.resolve().parent
+    try:
+        document = _document(path)
+        env = document.get("env")
+        return (*_roots(document, root), *([(root / env).resolve()] if isinstance(env, str) else []))
+    except ManifestError:
+        return (root,)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as exc:
+        raise ManifestError(f"{path} cannot be read: {exc.strerror}", hint="name a langgraph.json file") from exc
+    except ValueError as exc:
+        raise ManifestError(f"{path} is not JSON: {exc}") from exc
+    if not isinstance(document, dict):
+        raise ManifestError(f"{path} must hold a JSON object, not {_kind(document)}")
+    return document
+
+
+def _graphs(document: Mapping[str, Any], root: Path) -> dict[str, GraphEntry]:
+    if "graphs" not in document:
+        raise ManifestError("graphs is missing", hint='add "graphs": {"agent": "./agent.py:graph"}')
+    return {name: _graph(name, value, root) for name, value in _typed(document, "graphs", dict, {}).items()}
+
+
+def _graph(name: str, value: Any, root: Path) -> GraphEntry:
+    key = f"graphs.{name}"
+    if not _GRAPH_NAME.fullmatch(name):
+        raise ManifestError(f"{key} is not a usable name", hint="letters, digits, '_', '-' and '.', at most 64 of them")
+    if isinstance(value, str):
+        return GraphEntry(name, _object_path(value, key, root))
+    if not isinstance(value, dict) or "path" not in value:
+        raise ManifestError(f'{key} must be "path.py:name" or an object with a "path", not {_kind(value)}')
+    source = _object_path(value["path"], f"{key}.path", root)
+    return GraphEntry(name, source, _typed(value, "description", str, None, key))
+
+
+def _object_path(value: Any, key: str, root: Path) -> ObjectPath:
+    place, _, attribute = value.rpartition(":") if isinstance(value, str) else ("", "", "")
+    if not place or not attribute.isidentifier():
+        raise ManifestError(f"{key} must name a file or module and an object, not {value!r}", hint="./agent.py:graph")
+    if "/" in place or "\\" in place or place.endswith(".py"):
+        return ObjectPath(value, attribute, file=(root / place).resolve())
+    return ObjectPath(value, attribute, module=place)
+
+
+def _env(document: Mapping[str, Any], root: Path) -> dict[str, str]:
+    value = document.get("env") or {}
+    if isinstance(value, str):
+        return _env_file(root / value)
+    if not isinstance(value, dict):
+        raise ManifestError(f"env must be an object or the path of a .env file, not {_kind(value)}")
+    for name, text in value.items():
+        if not isinstance(text, str):
+            raise ManifestError(f"env.{name} must be a string, not {_kind(text)}")
+    return value
+
+
+def _env_file(path: Path) -> dict[str, str]:
+    """Values are not interpolated: a password may contain a `$`."""
+    from dotenv import dotenv_values
+
+    if not path.is_file():
+        log.warning("env: %s does not exist; continuing without it", path)
+        return {}
+    return {name: value for name, value in dotenv_values(path, interpolate=False).items() if value is not None}
+
+
+def _roots(document: Mapping[str, Any], root: Path) -> tuple[Path, ...]:
+    roots = [root]
+    for position, text in enumerate(_strings(document, "dependencies")):
+        folder = (root / text).resolve()
+        if folder.is_dir():
+            roots.append(folder)
+        elif text.startswith((".", "/")):
+            raise ManifestError(f"dependencies[{position}]: there is no folder {text!r}")
+        else:
+            log.debug("dependencies: %r is a package; it is expected to be installed", text)
+    return tuple(dict.fromkeys(roots))
+
+
+def _http(document: Mapping[str, Any], root: Path) -> HttpSection:
+    section = _section(document, "http")
+    headers = _typed(section, "configurable_headers", dict, {}, "http")
+    flags = {key for key in section if key.startswith("disable_")}
+    _note_unknown(section, _USED_HTTP | flags, "http.")
+    return HttpSection(
+        app=_object_path(section["app"], "http.app", root) if section.get("app") is not None else None,
+        include_headers=_strings(headers, "includes", "http.configurable_headers"),
+        exclude_headers=_strings(headers, "excludes", "http.configurable_headers"),
+        cors=_typed(section, "cors", dict, None, "http"),
+        disabled=frozenset(flag[len("disable_") :] for flag in flags if _typed(section, flag, bool, False, "http")),
+        mount_prefix=_typed(section, "mount_prefix", str, "", "http"),
+        custom_route_auth=_typed(section, "enable_custom_route_auth", bool, True, "http"),
+    )
+
+
+def _auth(document: Mapping[str, Any], root: Path) -> AuthSection | None:
+    section = _section(document, "auth")
+    if not section:
+        return None
+    source = _object_path(section.get("path"), "auth.path", root)
+    return AuthSection(source, _typed(section, "disable_studio_auth", bool, False, "auth"))
+
+
+def _checkpoint_types(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """`[["my_agent.models", "Plan"]]` becomes `("my_agent.models:Plan",)`, the form of our own setting."""
+    serde = _typed(_section(document, "checkpointer"), "serde", dict, {}, "checkpointer")
+    key = "checkpointer.serde.allowed_msgpack_modules"
+    for unsafe in ("pickle_fallback", "allowed_msgpack_modules", "allowed_json_modules"):
+        if serde.get(unsafe) is True:
+            raise ManifestError(f"checkpointer.serde.{unsafe} must not be true", hint=f"list single types in {key}")
+    listed = _typed(serde, "allowed_msgpack_modules", list, [], "checkpointer.serde")
+    for entry in listed:
+        if not isinstance(entry, list) or len(entry) < 2 or not all(isinstance(part, str) for part in entry):
+            raise ManifestError(f"{key} must hold pairs, not {entry!r}", hint='[["my_agent.models", "Plan"]]')
+    return tuple(f"{'.'.join(entry[:-1])}:{entry[-1]}" for entry in listed)
+
+
+def _memory(section: Mapping[str, Any]) -> MemorySection:
+    if section.get("index"):
+        log.warning("langgraph.json: store.index is not used; memories are found by namespace and filter only")
+    ttl = _typed(section, "ttl", dict, {}, "store")
+    minutes = ttl.get("default_ttl")
+    if minutes is not None and (isinstance(minutes, bool) or not isinstance(minutes, int | float) or minutes <= 0):
+        raise ManifestError(f"store.ttl.default_ttl must be a number of minutes, not {minutes!r}")
+    return MemorySection(minutes, _typed(ttl, "refresh_on_read", bool, True, "store.ttl"))
+
+
+def _persistence(document: Mapping[str, Any], key: str) -> dict[str, Any]:
+    section = _section(document, key)
+    if "path" in section:
+        log.warning("langgraph.json: %s.path is not used; Assent keeps this data in its own database", key)
+    return section
+
+
+def _section(document: Mapping[str, Any], key: str) -> dict[str, Any]:
+    section: dict[str, Any] = _typed(document, key, dict, {})
+    return section
+
+
+def _strings(document: Mapping[str, Any], key: str, within: str = "") -> tuple[str, ...]:
+    values = _typed(document, key, list, [], within)
+    for position, value in enumerate(values):
+        if not isinstance(value, str):
+            raise ManifestError(f"{_path(within, key)}[{position}] must be a string, not {_kind(value)}")
+    return tuple(values)
+
+
+def _typed(document: Mapping[str, Any], key: str, kind: type, default: Any, within: str = "") -> Any:
+    """The value at `key`, or `default` when it is absent or null."""
+    value = document.get(key)
+    if value is None:
+        return default
+    if not isinstance(value, kind):
+        raise ManifestError(f"{_path(within, key)} must be {_KINDS[kind]}, not {_kind(value)}")
+    return value
+
+
+def _path(within: str, key: str) -> str:
+    return f"{within}.{key}" if within else key
+
+
+_KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    return _KINDS.get(type(value), "a number")
+
+
+def _note_unknown(document: Mapping[str, Any], used: frozenset[str], prefix: str) -> None:
+    for key in document.keys() - used:
+        log.debug("langgraph.json: %s%s is not used", prefix, key)

@@ -1,0 +1,1 @@
+"""Queues that execute due runs: within this process, or by workers over Postgres."""

@@ -1,0 +1,1 @@
+"""Sources of imports: a running LangGraph server, or the tables of a LangGraph checkpointer."""

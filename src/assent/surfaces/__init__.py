@@ -1,0 +1,1 @@
+"""How people and programs reach Assent: HTTP, REST, web pages, command line."""

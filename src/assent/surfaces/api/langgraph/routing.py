@@ -1,0 +1,83 @@
+"""Routes that read bodies as the LangGraph API does: a body that is empty or not JSON is one kind of 422.
+
+Parsing is strict, and the same for every database: Postgres cannot store U+0000, so it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict
+
+from assent.errors import Invalid, InvalidJson
+from assent.kernel import fair_threads
+from assent.surfaces.http.limits.execution import executed
+from assent.surfaces.http.routing import StrictRequest, as_json, require_declared
+
+NOT_JSON = "Invalid JSON in request body"
+
+
+class Failure(BaseModel):
+    """An error. `detail` is for people; programs read the status and `code`. Some have further fields."""
+
+    model_config = ConfigDict(extra="allow")
+
+    detail: str
+    code: str
+    hint: str | None = None
+    request_id: str | None = None
+
+
+class BodyRequest(StrictRequest):
+    async def json(self) -> Any:
+        try:
+            value = await super().json()
+        except InvalidJson as error:
+            raise InvalidJson(NOT_JSON, hint=error.message) from None
+        if b"\\u0000" in await self.body() and await fair_threads.beside(_holds_nul, value):
+            raise Invalid("a text in the body contains the character U+0000, which cannot be stored")
+        return value
+
+
+class LangGraphRoute(APIRoute):
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        field = self.body_field
+        takes_body, needs_body = field is not None, field is not None and field.field_info.is_required()
+
+        async def read(request: Request) -> Response:
+            if takes_body and (needs_body or await request.body()):
+                if await request.body():
+                    _require_declared(request)
+                await request.json()
+            return await handle(request)
+
+        async def strict(request: Request) -> Response:
+            return await executed(BodyRequest(as_json(request.scope), request.receive), read)
+
+        return strict
+
+
+def _require_declared(request: Request) -> None:
+    try:
+        require_declared(request)
+    except InvalidJson as error:
+        raise InvalidJson(NOT_JSON, hint=error.hint) from None
+
+
+def router(prefix: str, tag: str) -> APIRouter:
+    failures: dict[int | str, dict[str, Any]] = {"4XX": {"model": Failure}, "5XX": {"model": Failure}}
+    return APIRouter(
+        prefix=prefix, tags=[tag], route_class=LangGraphRoute, responses=failures, strict_content_type=False
+    )
+
+
+def _holds_nul(value: Any) -> bool:
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, dict):
+        return any(map(_holds_nul, value)) or any(map(_holds_nul, value.values()))
+    return isinstance(value, list) and any(map(_holds_nul, value))

@@ -1,0 +1,1 @@
+"""Reviewers' commands."""

@@ -1,0 +1,311 @@
+"""`assent inbox approve`, `edit`, `reject` and the other verbs that decide an item.
+
+Each command reads the item first and decides exactly that revision, by its hash. `--revision` and `--hash` pin an
+earlier view; if the item has changed since, nothing is decided.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from assent.errors import Invalid, StaleRevision
+from assent.surfaces.cli import output
+from assent.surfaces.cli.escapes import emit, escaped
+from assent.surfaces.cli.inbox import edits
+from assent.surfaces.cli.inbox.verdicts import Each
+from assent.surfaces.cli.item_views import call as call_lines
+from assent.surfaces.cli.item_views import is_open, state
+from assent.surfaces.cli.remote import Place, Remote, View, call, item_path, placed
+
+ItemId = Annotated[str, typer.Argument(help="The item's id, or at least its first 8 characters.", metavar="ID")]
+Revision = Annotated[int | None, typer.Option(help="Only if this is still the revision.", metavar="N")]
+Hash = Annotated[str | None, typer.Option(help="Only if the hash is this or begins with it.", metavar="HASH")]
+ActionKey = Annotated[str | None, typer.Option(help="The action, if there are several.", metavar="KEY")]
+Others = Annotated[str | None, typer.Option(help="With --action: the verb for all others.", metavar="VERB")]
+Message = Annotated[str | None, typer.Option(help="A message to the agent.")]
+Notes = Annotated[str | None, typer.Option(help="Notes for people, stored with the decision.")]
+Grace = Annotated[float, typer.Option(help="Grace period for undo, at most 300.", metavar="SECONDS")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation on a terminal.")]
+Args = Annotated[str | None, typer.Option(help="The new arguments, as JSON.", metavar="JSON")]
+ArgsFile = Annotated[Path | None, typer.Option(help="A file with the new arguments, as JSON.", metavar="FILE")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Change one argument: amount=50, address.city=Bern.", metavar="A=VALUE"),
+]
+
+_SHORTEST_HASH = 8
+_ALSO = {"approve": "accept", "reject": "decline", "respond": "accept", "ignore": "cancel"}
+"""The verbs of forms and logins."""
+
+Verdict = dict[str, Any]
+Say = Callable[[View], Verdict]
+"""Returns the verdict on an action."""
+
+
+def add_to(app: typer.Typer) -> None:
+    for command in (approve, edit, reject, respond, ignore, decide, undo):
+        app.command()(placed(command))
+    app.command("request-revision")(placed(request_revision))
+
+
+def approve(
+    place: Place,
+    item_id: ItemId,
+    revision: Revision = None,
+    hash: Hash = None,
+    action: ActionKey = None,
+    others: Others = None,
+    notes: Notes = None,
+    grace: Grace = 0,
+    yes: Yes = False,
+) -> None:
+    """Approve an item as it is."""
+    plan = _Plan("approve", _word("approve"), action, others)
+    _decide(place, item_id, plan, _Seen(revision, hash), notes=notes, grace=grace, yes=yes)
+
+
+def edit(
+    place: Place,
+    item_id: ItemId,
+    args: Args = None,
+    args_file: ArgsFile = None,
+    setting: Settings = None,
+    revision: Revision = None,
+    hash: Hash = None,
+    action: ActionKey = None,
+    others: Others = None,
+    notes: Notes = None,
+    grace: Grace = 0,
+    yes: Yes = False,
+) -> None:
+    """Approve an item with changed arguments; the changes are shown first."""
+
+    def say(asked: View) -> Verdict:
+        after = edits.edited(asked["args"], args, args_file, setting or ())
+        if not list(edits.changes(asked["args"], after)):
+            raise Invalid("nothing would be changed", hint="use --set, --args or --args-file; or approve it")
+        return {"key": asked["key"], "verb": "edit", "args": after}
+
+    plan = _Plan("edit", say, action, others)
+    _decide(place, item_id, plan, _Seen(revision, hash), notes=notes, grace=grace, yes=yes)
+
+
+def reject(
+    place: Place,
+    item_id: ItemId,
+    message: Message = None,
+    revision: Revision = None,
+    hash: Hash = None,
+    action: ActionKey = None,
+    others: Others = None,
+    notes: Notes = None,
+    grace: Grace = 0,
+    yes: Yes = False,
+) -> None:
+    """Reject an item; the agent receives the message."""
+    plan = _Plan("reject", _word("reject", message), action, others)
+    _decide(place, item_id, plan, _Seen(revision, hash), notes=notes, grace=grace, yes=yes)
+
+
+def respond(
+    place: Place,
+    item_id: ItemId,
+    message: Message = None,
+    args: Args = None,
+    args_file: ArgsFile = None,
+    revision: Revision = None,
+    hash: Hash = None,
+    action: ActionKey = None,
+    others: Others = None,
+    notes: Notes = None,
+    grace: Grace = 0,
+    yes: Yes = False,
+) -> None:
+    """Answer a question: with a message, or with JSON such as the content of a form."""
+    if (message is None) == (args is None and args_file is None):
+        raise Invalid("an answer is required", hint="a text with --message, or JSON with --args or --args-file")
+
+    def say(asked: View) -> Verdict:
+        content = {} if message is not None else {"args": edits.edited(None, args, args_file, ())}
+        return _word("respond", message)(asked) | content
+
+    plan = _Plan("respond", say, action, others)
+    _decide(place, item_id, plan, _Seen(revision, hash), notes=notes, grace=grace, yes=yes)
+
+
+def ignore(
+    place: Place,
+    item_id: ItemId,
+    revision: Revision = None,
+    hash: Hash = None,
+    action: ActionKey = None,
+    others: Others = None,
+    notes: Notes = None,
+    grace: Grace = 0,
+    yes: Yes = False,
+) -> None:
+    """Let the agent continue without an answer."""
+    plan = _Plan("ignore", _word("ignore"), action, others)
+    _decide(place, item_id, plan, _Seen(revision, hash), notes=notes, grace=grace, yes=yes)
+
+
+def decide(
+    place: Place,
+    item_id: ItemId,
+    words: Annotated[
+        list[str], typer.Argument(help='For each action: 1=approve 2=edit:args.json 3=reject:"why".', metavar="N=VERB")
+    ],
+    revision: Revision = None,
+    hash: Hash = None,
+    notes: Notes = None,
+    grace: Grace = 0,
+    yes: Yes = False,
+) -> None:
+    """Decide several actions at once, each with its own verb."""
+    _decide(place, item_id, Each(words), _Seen(revision, hash), notes=notes, grace=grace, yes=yes)
+
+
+def request_revision(
+    place: Place,
+    item_id: ItemId,
+    notes: Annotated[str, typer.Option(help="The requested changes; the agent receives them.")],
+    revision: Revision = None,
+    hash: Hash = None,
+    grace: Grace = 0,
+    yes: Yes = False,
+) -> None:
+    """Send an item back to the agent, with notes on what to change."""
+
+    async def use(server: Remote) -> View:
+        item = await server.item(item_id)
+        _Seen(revision, hash).check(item)
+        _confirm(place, item, [f"request a revision: {escaped(notes)}"], "request-revision", yes=yes)
+        body = {"revision": item["revision"], "hash": item["hash"], "notes": notes, "grace_seconds": grace}
+        done: View = await server.send("POST", item_path(item["id"], "revision-request"), body)
+        return done
+
+    _report(place, call(place, use))
+
+
+def undo(place: Place, item_id: ItemId) -> None:
+    """Undo your own decision during its grace period."""
+
+    async def use(server: Remote) -> View:
+        item = await server.item(item_id)
+        done: View = await server.send("DELETE", item_path(item["id"], "decision"))
+        return done
+
+    _report(place, call(place, use))
+
+
+class _Seen:
+    """The revision that the person has reviewed."""
+
+    def __init__(self, revision: int | None, hash: str | None) -> None:
+        if hash is not None and len(hash) < _SHORTEST_HASH:
+            raise Invalid(f"--hash: use at least {_SHORTEST_HASH} characters")
+        self._revision, self._hash = revision, hash
+
+    def check(self, item: View) -> None:
+        """Checks open items only: for a closed item the server reports the decision."""
+        same_revision = self._revision in (None, item["revision"])
+        same_hash = self._hash is None or item["hash"].startswith(self._hash.lower())
+        if is_open(item) and not (same_revision and same_hash):
+            raise StaleRevision(
+                hint=f"the current revision is {item['revision']}, hash {item['hash']}: assent inbox get {item['id']}"
+            )
+
+
+class _Plan:
+    """The verdicts on the actions of an item."""
+
+    def __init__(self, verb: str, say: Say, action: str | None, others: str | None) -> None:
+        if others is not None and action is None:
+            raise Invalid("--others needs --action")
+        self.verb, self._say, self._action, self._others = verb, say, action, others
+
+    def verdicts(self, actions: Sequence[View]) -> list[Verdict]:
+        keys = [action["key"] for action in actions]
+        if self._action is not None and self._action not in keys:
+            raise Invalid(f"there is no action {self._action!r}", hint=f"one of: {escaped(', '.join(keys))}")
+        if len(keys) > 1 and self.verb == "edit" and self._action is None:
+            raise Invalid("the item has several actions", hint=f"choose one: --action {escaped(' or '.join(keys))}")
+        if len(keys) > 1 and self._action is not None and self._others is None:
+            raise Invalid(
+                "the item has several actions, and all of them are decided at once",
+                hint="decide the others too: --others approve, or --others reject",
+            )
+        return [self._verdict(action) for action in actions]
+
+    def _verdict(self, action: View) -> Verdict:
+        if self._action in (None, action["key"]):
+            return self._say(action)
+        return _word(str(self._others))(action)
+
+
+def _word(verb: str, message: str | None = None) -> Say:
+    def say(action: View) -> Verdict:
+        allowed, also = action["allowed"], _ALSO.get(verb)
+        chosen = also if verb not in allowed and also in allowed else verb
+        text = {} if message is None else {"message": message}
+        return {"key": action["key"], "verb": chosen, **text}
+
+    return say
+
+
+def _decide(
+    place: Place, item_id: str, plan: _Plan | Each, seen: _Seen, *, notes: str | None, grace: float, yes: bool
+) -> None:
+    async def use(server: Remote) -> View:
+        item = await server.item(item_id)
+        seen.check(item)
+        verdicts = plan.verdicts(item["actions"])
+        _confirm(place, item, _spelled(item, verdicts), plan.verb, yes=yes)
+        body = {"revision": item["revision"], "hash": item["hash"], "actions": verdicts}
+        body |= {"notes": notes, "grace_seconds": grace}
+        done: View = await server.send("POST", item_path(item["id"], "decision"), body)
+        return done
+
+    _report(place, call(place, use))
+
+
+def _spelled(item: View, verdicts: Sequence[Verdict]) -> list[str]:
+    """The decision in words: the arguments of an approved call, the changes of an edited one."""
+    lines: list[str] = []
+    for action, verdict in zip(item["actions"], verdicts, strict=True):
+        head, *args = call_lines(action)
+        lines.append(f"{verdict['verb']} {head}")
+        if verdict["verb"] == "edit":
+            lines += [f"  {change}" for change in edits.changes(action["args"], verdict["args"])]
+        elif verdict["verb"] == "approve":
+            lines += args
+        elif "args" in verdict:
+            lines += [f"  {change}" for change in edits.changes({}, verdict["args"])]
+        if verdict.get("message"):
+            lines.append(f"  {escaped(verdict['message'])}")
+    return lines
+
+
+def _confirm(place: Place, item: View, lines: Sequence[str], word: str, *, yes: bool) -> None:
+    """Prints the decision and asks for confirmation on a terminal, if the item is open."""
+    if not is_open(item):
+        return
+    risk = f", risk {item['risk']}" if item["risk"] else ""
+    head = f"{escaped(item['title'])} (revision {item['revision']}{risk})"
+    output.say("\n".join([head, *(f"  {line}" for line in lines)]), to_stderr=place.as_json)
+    if not yes and sys.stdin.isatty() and sys.stderr.isatty():
+        typer.confirm(f"{word}?", abort=True, err=True)
+
+
+def _report(place: Place, item: View) -> None:
+    if place.as_json:
+        return emit(item)
+    resolution = f" ({item['resolution'].replace('_', ' ')})" if item["resolution"] else ""
+    output.say(f"{state(item)}{resolution}: item {item['id']}, revision {item['revision']}, hash {item['hash']}")
+    if item["undo_until"]:
+        output.say(f"undo until {item['undo_until'][:19]}: assent inbox undo {item['id']}")

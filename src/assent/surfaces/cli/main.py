@@ -1,0 +1,70 @@
+"""The command `assent`: adds the commands of each noun and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+
+import typer
+from sqlalchemy.exc import DBAPIError
+
+from assent.errors import AssentError, ConfigError
+from assent.kernel.store import faults
+from assent.surfaces import extensions
+from assent.surfaces.cli import output
+from assent.surfaces.cli.admin import (
+    audit,
+    config,
+    database,
+    deliveries,
+    imports,
+    keys,
+    passkeys,
+    policy,
+    repair,
+    users,
+)
+from assent.surfaces.cli.inbox import inbox, inboxes, insights
+from assent.surfaces.cli.server import serve, worker
+
+
+def application() -> typer.Typer:
+    app = typer.Typer(
+        name="assent",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        help="Runs LangGraph agents, stops them where a person must agree, and gives people one place to decide.",
+    )
+    serve.add_to(app)
+    worker.add_to(app)
+    config.add_to(app)
+    imports.add_to(app)
+    insights.add_to(app)
+    repair.add_to(app)
+    app.add_typer(inbox.commands(), name="inbox", help="Pending items and decisions.")
+    app.add_typer(inboxes.commands(), name="inboxes", help="Your saved views of the inbox.")
+    app.add_typer(policy.commands(), name="policy", help="Rules: which calls need approval, run freely, or never run.")
+    app.add_typer(database.commands(), name="db", help="The database: schema, backup, retention.")
+    app.add_typer(keys.commands(), name="keys", help="API keys of people, agents and services.")
+    app.add_typer(users.commands(), name="users", help="People, their roles, and how they sign in.")
+    app.add_typer(passkeys.commands(), name="passkeys", help="Passkeys that confirm approvals.")
+    app.add_typer(audit.commands(), name="audit", help="The timeline: list, verify, export.")
+    app.add_typer(deliveries.commands(), name="deliveries", help="The outbox: webhooks and their delivery status.")
+    audit.add_erase_to(app)
+    for extension in extensions.installed():
+        extension.add_commands(app)
+    return app
+
+
+def main() -> None:
+    try:
+        application()()
+    except AssentError as error:
+        sys.exit(output.fail(error))
+    except DBAPIError as error:
+        sys.exit(output.fail(faults.translate(error) or ConfigError(f"the database cannot be used: {error.orig}")))
+    except sqlite3.Error as error:
+        sys.exit(output.fail(ConfigError(f"a database file cannot be used: {error}")))
+    except OSError as error:
+        sys.exit(output.fail(ConfigError(f"{error.filename or 'a file'}: {error.strerror or error}")))

@@ -1,0 +1,1 @@
+"""Commands that serve requests and execute runs."""

@@ -1,0 +1,1 @@
+"""Shared by all HTTP surfaces: middleware, authentication, limits, strict JSON, error responses."""

@@ -1,0 +1,1 @@
+"""Limits of requests and connections: per caller, per address and altogether."""

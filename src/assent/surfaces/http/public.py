@@ -1,0 +1,48 @@
+"""Public routes: requests that need no credential, by the method and the path of a route marked as public.
+
+A new route is closed by default, and a path alone opens nothing: a route of the author's app with the same path, or
+another method, needs authentication like the rest of that app.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from starlette.routing import BaseRoute, Match
+from starlette.types import Scope
+
+_MARK = "_assent_public"
+T = TypeVar("T")
+
+
+def public(endpoint: T) -> T:
+    """Marks an endpoint, or an app to be mounted, as public."""
+    setattr(endpoint, _MARK, True)
+    return endpoint
+
+
+def is_marked(route: BaseRoute) -> bool:
+    served: Any = getattr(route, "endpoint", None) or getattr(route, "app", None)
+    return getattr(served, _MARK, False) is True
+
+
+class PublicRoutes:
+    """The marked routes. `open_app` is the author's mounted app if the project makes it public: then every request that
+    matches no route of ours is public."""
+
+    def __init__(self, routes: Sequence[BaseRoute], open_app: BaseRoute | None = None) -> None:
+        self._routes = routes
+        self._open = tuple(route for route in routes if is_marked(route))
+        self._open_app = open_app
+
+    def match(self, scope: Scope) -> bool:
+        if scope["type"] == "http" and _serves(self._open, scope):
+            return True
+        if self._open_app is None or not _serves((self._open_app,), scope):
+            return False
+        return not _serves((route for route in self._routes if route is not self._open_app), scope)
+
+
+def _serves(routes: Iterable[BaseRoute], scope: Scope) -> bool:
+    return any(route.matches(scope)[0] is Match.FULL for route in routes)

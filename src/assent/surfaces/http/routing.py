@@ -1,0 +1,90 @@
+"""Routes that parse JSON strictly: duplicate keys, NaN, lone surrogates and deep nesting are refused, and integers
+stay exact, so that reviewers see exactly what was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.routing import APIRoute
+from starlette.types import Scope
+
+from assent.errors import InvalidJson, TooLarge
+from assent.kernel import canonical, fair_threads
+from assent.surfaces.http.limits.execution import executed
+
+_PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+_PROBLEMS: dict[int | str, dict[str, Any]] = {"4XX": {"content": _PROBLEM}, "5XX": {"content": _PROBLEM}}
+"""A reference, not the model: FastAPI would process the model again for every route."""
+
+_READ_AT_ONCE = 16 * 1024
+"""Larger bodies are parsed in a thread, so that other requests continue."""
+
+
+class StrictRequest(Request):
+    async def json(self) -> Any:
+        if not hasattr(self, "_json"):
+            most = getattr(self.app.state, "max_body_values", canonical.MAX_VALUES)
+            try:
+                self._json = await read(await self.body(), max_values=most)
+            except canonical.JsonTooLarge as error:
+                raise TooLarge(f"the body: {error}", hint="see the setting max_body_values") from None
+            except canonical.JsonError as error:
+                raise InvalidJson(str(error)) from None
+        return self._json
+
+
+async def read(body: bytes, *, max_values: int = canonical.MAX_VALUES) -> Any:
+    """Parses a body whose size is already limited."""
+    parse = partial(canonical.parse, body, max_bytes=len(body), max_values=max_values)
+    if len(body) <= _READ_AT_ONCE:
+        return parse()
+    return await (fair_threads.alone(parse) if len(body) > fair_threads.LARGE_BYTES else fair_threads.beside(parse))
+
+
+def as_json(scope: Scope) -> Scope:
+    """Declares the body of a caller with a key as JSON. Other callers must declare it: a form on any page can make a
+    browser send other content types, with the cookie or from this machine."""
+    if not scope.get("state", {}).get("by_key"):
+        return scope
+    others = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
+    return {**scope, "headers": [*others, (b"content-type", b"application/json")]}
+
+
+def require_declared(request: Request) -> None:
+    if "json" not in request.headers.get("content-type", ""):
+        raise InvalidJson("the body is not declared as JSON", hint="send the header content-type: application/json")
+
+
+class StrictRoute(APIRoute):
+    takes_json = True
+    """Whether a body must be JSON; pages take forms as well."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def read(request: Request) -> Response:
+            if await request.body():
+                if self.takes_json and self.body_field is not None:
+                    require_declared(request)
+                if "json" in request.headers.get("content-type", ""):
+                    await request.json()
+            return await handle(request)
+
+        async def strict(request: Request) -> Response:
+            """Parses the body before FastAPI does, which would answer every parse error with the same 400."""
+            scope = as_json(request.scope) if self.takes_json else request.scope
+            return await executed(StrictRequest(scope, request.receive), read)
+
+        return strict
+
+
+def router(prefix: str, tag: str) -> APIRouter:
+    return APIRouter(prefix=prefix, tags=[tag], route_class=StrictRoute, responses=dict(_PROBLEMS))
+
+
+def add(app: FastAPI | APIRouter, routes: APIRouter) -> None:
+    """Adds the routes themselves: `include_router` would create every route a second time."""
+    app.routes.extend(routes.routes)

@@ -1,0 +1,203 @@
+"""Builds the web application from the services. Slow to import, because FastAPI is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import version
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from assent.app import Engine, Services
+from assent.errors import NotLoaded
+from assent.identity.local_person import LocalPerson
+from assent.identity.model.access import Principal
+from assent.review.deployments import Deployments
+from assent.review.inbox import Inbox
+from assent.review.inboxes import Inboxes
+from assent.review.insights import Insights
+from assent.review.live import Live
+from assent.settings import Mode, Settings
+from assent.surfaces import extensions
+from assent.surfaces.api import (
+    audit,
+    deliveries,
+    health,
+    inbox,
+    inboxes,
+    insights,
+    keys,
+    passkeys,
+    policies,
+    sessions,
+    users,
+)
+from assent.surfaces.api.langgraph import assistants, runs, system, threads
+from assent.surfaces.http import boundary, custom_routes, errors, routing
+from assent.surfaces.http.authentication import Authentication
+from assent.surfaces.http.documents import add_schema
+from assent.surfaces.http.limits.admission import Admission
+from assent.surfaces.http.limits.request_count import RequestCount
+from assent.surfaces.http.passkey_origins import Relying
+from assent.surfaces.http.public import PublicRoutes
+from assent.surfaces.http.telemetry import telemetry
+from assent.surfaces.web import assets
+from assent.surfaces.web import errors as page_errors
+from assent.surfaces.web.pages import account, bulk, people, sign_in
+from assent.surfaces.web.pages import audit as audit_pages
+from assent.surfaces.web.pages import inbox as inbox_pages
+from assent.surfaces.web.pages import inboxes as inboxes_pages
+from assent.surfaces.web.pages import insights as insights_pages
+from assent.surfaces.web.pages import keys as keys_pages
+from assent.surfaces.web.pages import policies as policies_pages
+from assent.surfaces.web.pages import settings as settings_pages
+from assent.surfaces.web.pages import threads as threads_pages
+from assent.surfaces.web.pages.desk import Desk
+from assent.surfaces.web.views.shell import Shell
+from assent.surfaces.web.views.thread_page import Sources
+from assent.threads.access import ThreadAccess
+
+
+def create_app(services: Services, engine: Engine, settings: Settings) -> FastAPI:
+    app = FastAPI(
+        title="Assent",
+        version=version("assent"),
+        redoc_url=None,
+        docs_url=None,
+        openapi_url=None,
+        telemetry=telemetry(),
+    )
+    add_schema(app)
+    errors.install(app, Relying(settings.public_url).page)
+    app.add_exception_handler(HTTPException, page_errors.on_http)
+    app.state.error_page = page_errors.refusal
+    views = _inboxes(services, engine, settings)
+    figures = Insights(services.store, access=ThreadAccess(engine.custom_auth))
+    app.mount("/static", assets.app())
+    admission = Admission(settings)
+    pages = _pages(services, engine, views, figures, settings, admission)
+    for routes in (*_apis(services, engine, views, figures, settings, admission), *pages):
+        routing.add(app, routes)
+    for extension in extensions.installed():
+        for routes in extension.routes(services, engine, settings):
+            routing.add(app, routes)
+    custom, mounted = engine.project.loaded, None
+    if custom.app is not None:
+        mounted = custom_routes.mount(app, custom.app, custom.prefix)
+    _guard(app, services, engine, settings, admission, PublicRoutes(app.routes, mounted if custom.open_app else None))
+    app.state.admission, app.state.max_body_values = admission, settings.max_body_values
+    return app
+
+
+def failed_app(settings: Settings, place: str, reason: str) -> ASGIApp:
+    """Answers while the project cannot be loaded. Callers cannot be authenticated without it, so the reason is shown on
+    loopback only."""
+    error = NotLoaded(f"failed to load {place}: {reason}" if settings.on_loopback else None)
+    app = FastAPI(openapi_url=None)
+    app.state.error_page = page_errors.refusal
+    app.mount("/static", assets.app())
+
+    async def refuse(request: Request) -> Response:
+        return errors.refuse(request.scope, error)
+
+    app.add_route("/{path:path}", refuse, methods=["GET", "POST", "PUT", "PATCH", "DELETE"])
+    return boundary.HostCheck(app, settings)
+
+
+def local_inbox_app(services: Services, caller: Principal) -> ASGIApp:
+    """The routes of inbox and policies over a database, as one caller: for commands that run without a server."""
+    app, items = FastAPI(), Inbox(services.store)
+    errors.install(app)
+    routing.add(app, inbox.routes(items, Live(services.store, items)))
+    routing.add(app, inboxes.routes(Inboxes(services.store, items)))
+    routing.add(app, policies.routes(services.policies, services.passkeys))
+    routing.add(app, insights.routes(Insights(services.store)))
+
+    async def as_caller(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(name, value) for name, value in scope["headers"] if name != b"host"]  # there is no server address
+        await app({**scope, "headers": headers, "state": {"principal": caller}}, receive, send)
+
+    return as_caller
+
+
+def _apis(
+    services: Services, engine: Engine, views: Inboxes, figures: Insights, settings: Settings, admission: Admission
+) -> Iterator[APIRouter]:
+    """Routes are matched in order, so the most requested ones come first."""
+    relying = Relying(settings.public_url)
+    yield runs.routes(engine.runs)
+    yield threads.routes(engine.threads)
+    yield health.routes(services.store)
+    yield inbox.routes(engine.inbox, engine.live, relying)
+    yield inboxes.routes(views)
+    yield policies.routes(services.policies, services.passkeys)
+    yield sessions.routes(services.access, admission)
+    yield keys.routes(services.keys)
+    yield users.routes(services.users)
+    yield passkeys.routes(services.passkeys, relying)
+    yield audit.routes(services.audit)
+    yield deliveries.routes(services.deliveries)
+    yield assistants.routes(engine.assistants)
+    yield system.routes(engine.metrics)
+    yield insights.routes(figures)
+
+
+def _pages(
+    services: Services, engine: Engine, views: Inboxes, figures: Insights, settings: Settings, admission: Admission
+) -> Iterator[APIRouter]:
+    shell, store, graphs = (
+        Shell(engine.inbox, views, _failures(engine, settings)),
+        services.store,
+        engine.project.graphs,
+    )
+    relying = Relying(settings.public_url)
+    sources = Sources(engine.threads, engine.assistants, engine.runs, engine.inbox, store)
+    yield sign_in.routes(services.access, admission, shell, settings.undo_window)
+    yield inboxes_pages.routes(views, graphs, shell)
+    yield policies_pages.routes(services.policies, services.passkeys, store, shell)
+    yield audit_pages.routes(services.audit, store, shell)
+    yield settings_pages.routes(services.deliveries, graphs, settings, shell)
+    yield keys_pages.routes(services.keys, services.users, shell)
+    yield people.routes(services.users, services.passkeys, shell)
+    yield account.routes(services.passkeys, relying, shell)
+    yield insights_pages.routes(figures, store, shell)
+    yield threads_pages.routes(sources, shell, settings)
+    yield bulk.routes(engine.inbox, shell)
+    yield inbox_pages.routes(Desk(engine.inbox, services.deliveries, store, settings.undo_window), relying, shell)
+
+
+def _failures(engine: Engine, settings: Settings) -> list[tuple[str, str]]:
+    """Where graphs failed to load, and why: for authors (`dev`), not for reviewers."""
+    failed = engine.project.loaded.failures.values()
+    return list(dict.fromkeys((error.place, error.reason) for error in failed)) if settings.mode is Mode.DEV else []
+
+
+def _guard(
+    app: FastAPI, services: Services, engine: Engine, settings: Settings, admission: Admission, public: PublicRoutes
+) -> None:
+    """Adds the middleware. The last one added runs first."""
+    app.add_middleware(
+        Authentication,
+        access=services.access,
+        settings=settings,
+        public=public,
+        admission=admission,
+        custom_auth=engine.custom_auth,
+        local_person=LocalPerson(services.store),
+    )
+    app.add_middleware(boundary.BodyLimit, limit=settings.max_body_bytes, public=public)
+    app.add_middleware(boundary.LastResort)
+    app.add_middleware(CORSMiddleware, **boundary.cors(settings))
+    app.add_middleware(boundary.HostCheck, settings=settings)
+    app.add_middleware(RequestCount, metrics=engine.metrics)
+    app.add_middleware(boundary.RequestLog)
+
+
+def _inboxes(services: Services, engine: Engine, settings: Settings) -> Inboxes:
+    """`url` names this server only if it is set: its default is for commands that call a server."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    listening = (f"http://{host}:{settings.port}",) if settings.port else ()
+    configured = (settings.url,) if "url" in settings.model_fields_set else ()
+    return Inboxes(services.store, engine.inbox, Deployments((*listening, *configured)), engine.assistants.resolve)

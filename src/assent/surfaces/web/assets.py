@@ -1,0 +1,63 @@
+"""Scripts, styles and icons. Their URL contains a digest of all files, so that browsers can cache them forever and
+never mix two releases."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from os import PathLike, stat_result
+from pathlib import Path
+
+from markupsafe import Markup
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Scope
+
+from assent.surfaces.http.public import public
+
+_FOLDER = Path(__file__).parent / "static"
+_FOR_GOOD = "public, max-age=31536000, immutable"
+
+
+@cache
+def build() -> str:
+    digest = hashlib.sha256()
+    for file in sorted(_FOLDER.iterdir()):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def address(name: str) -> str:
+    return f"/static/{build()}/{name}"
+
+
+@cache
+def sprite() -> Markup:
+    """The icons, inlined into every page to save a request."""
+    symbols = (_FOLDER / "icons.svg").read_text(encoding="utf-8").partition(">")[2]
+    return Markup('<svg class="sprite" aria-hidden="true">' + symbols)  # noqa: S704 - our own file
+
+
+def app() -> ASGIApp:
+    return public(GZipMiddleware(_Assets(directory=_FOLDER), minimum_size=500))
+
+
+class _Assets(StaticFiles):
+    def get_path(self, scope: Scope) -> str:
+        """Drops the digest. A page of an older release gets the current file, uncached."""
+        path = super().get_path(scope)
+        first, _, rest = path.partition("/")
+        return rest or first
+
+    def file_response(
+        self,
+        full_path: str | PathLike[str],
+        stat_result: stat_result,
+        scope: Scope,
+        status_code: int = 200,
+    ) -> Response:
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        current = f"/static/{build()}/" in str(scope.get("path", ""))
+        response.headers["Cache-Control"] = _FOR_GOOD if current else "no-cache"
+        return response

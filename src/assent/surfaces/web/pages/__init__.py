@@ -1,0 +1,1 @@
+"""The routes of the web inbox, one module per page."""

@@ -1,0 +1,1 @@
+"""Parsers for values in arguments: amounts, hosts, times."""

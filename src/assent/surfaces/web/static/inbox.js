@@ -1,0 +1,502 @@
+// Progressive enhancement: every page also works without this script, with plain links and forms.
+import { setUpKeys } from "./keys.js";
+import { follow } from "./live.js";
+import { append, bring, exchange, rows, watch } from "./rows.js";
+
+const list = document.getElementById("list");
+const detail = document.getElementById("detail");
+const find = (selector, within = document) => within?.querySelector(selector);
+const all = (selector, within = document) => [...(within?.querySelectorAll(selector) ?? [])];
+const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
+
+// Parts of pages
+
+async function fetched(url, part, options = {}) {
+  const response = await fetch(url, { ...options, headers: { ...options.headers, "Assent-Part": part } });
+  if (response.redirected && new URL(response.url).pathname === "/login") location.assign(response.url);
+  return response;
+}
+
+/** Shows the response beside the list and updates the address bar. Returns whether it contained an item. */
+async function show(response, push = true) {
+  const html = await response.text();
+  const address = new URL(response.headers.get("Assent-Location") ?? response.url, location.href);
+  if (!find("[data-item]", parsed(html))) return elsewhere(response, html);
+  const before = find("[data-item]", detail)?.dataset.item;
+  ++turn;
+  clean = true;
+  detail.innerHTML = html;
+  detail.scrollTop = 0;
+  if (push && response.ok) history.pushState(null, "", address.pathname + address.search);
+  document.title = `${find("[data-item]", detail).dataset.title} · Assent`;
+  mark();
+  prepare(detail);
+  if (find("[data-item]", detail).dataset.item !== before) {
+    changedAt = performance.now();
+    find("h2", detail).focus({ preventScroll: true });
+  }
+  if (address.hash) find(address.hash, detail)?.scrollIntoView();
+  return true;
+}
+
+/** A response without an item: follows a redirect or shows the error. Never navigates to a POST-only URL. */
+function elsewhere(response, html) {
+  if (response.redirected) location.assign(response.url);
+  else toast(`${document.getElementById("main").dataset.failed} ${problemIn(html) || response.status}`);
+  return false;
+}
+
+function problemIn(html) {
+  try {
+    return JSON.parse(html).detail;
+  } catch {
+    return find(".notice", parsed(html))?.textContent.trim();
+  }
+}
+
+/** Time of the last item change: a click meant for the previous item must not decide the new one. */
+let changedAt = -Infinity;
+const SETTLES = 400;
+
+/** Navigation counter: responses for an earlier navigation are discarded. */
+let turn = 0;
+
+/** A form is being sent: live updates of the item wait for its response. */
+let sending = false;
+
+async function open(url, push = true) {
+  keepDraft();
+  const mine = ++turn;
+  try {
+    const response = await fetched(url, "detail");
+    if (mine === turn) await show(response, push);
+  } catch {
+    toast(document.getElementById("main").dataset.unsent);
+  }
+}
+
+/** Marks the row of the open item. */
+function mark() {
+  const shown = find("[data-item]", detail)?.dataset.item;
+  for (const row of rows(list)) {
+    row.toggleAttribute("aria-current", false);
+    if (row.dataset.id !== shown) continue;
+    row.setAttribute("aria-current", "true");
+    bring(list, row).scrollIntoView({ block: "nearest" });
+  }
+}
+
+addEventListener("popstate", () => (detail && /^\/inbox\/[0-9a-f-]{36}$/.test(location.pathname) ? open(location.href, false) : location.reload()));
+
+list?.addEventListener("click", (event) => {
+  const link = event.target.closest(".request a");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || !detail || detail.offsetParent === null || list.offsetParent === null) return;
+  event.preventDefault();
+  open(link.href);
+});
+
+detail?.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (form.method !== "post" || form.target || event.defaultPrevented) return;
+  event.preventDefault();
+  if (form.action.endsWith("/decision") && performance.now() - changedAt < SETTLES) return;
+  const body = new URLSearchParams(new FormData(form, event.submitter));
+  const buttons = all("button", form).filter((one) => !one.disabled);
+  for (const one of buttons) one.disabled = true;
+  clearTimeout(saving);
+  const mine = ++turn;
+  sending = true;
+  try {
+    if (!(await confirmed(form, body, event.submitter))) return;
+    if (!form.action.endsWith("/comments")) await sendComment();
+    const response = await fetched(form.action, "detail", { method: "POST", body });
+    if (mine === turn) await show(response);
+  } catch {
+    toast(document.getElementById("main").dataset.unsent);
+  } finally {
+    sending = false;
+    for (const one of buttons) one.disabled = false;
+    soonRefresh();
+  }
+});
+
+/** Confirms the form with a passkey if required; false if the confirmation failed. */
+async function confirmed(form, body, submitter) {
+  const { confirm, unconfirmed } = find("[data-item]", detail).dataset;
+  const asks = form.action.endsWith("/in-doubt") ? confirm : form.action.endsWith("/decision") && (confirm || submitter?.value === "edit" || form.id === "each");
+  if (!asks) return true;
+  const response = await fetched(`${form.action}/confirmation`, "detail", { method: "POST", body });
+  if (response.status === 204) return true;
+  if (!response.headers.get("content-type")?.startsWith("application/json")) return void (await show(response, false));
+  const { prove } = await import("./passkeys.js");
+  try {
+    body.set("assertion", JSON.stringify(await prove(await response.json())));
+    return true;
+  } catch {
+    return toast(unconfirmed);
+  }
+}
+
+/** Sends an unsent comment along with the decision. */
+async function sendComment() {
+  const field = find("[name=comment]", detail);
+  if (field?.value.trim()) await fetched(field.form.action, "detail", { method: "POST", body: new URLSearchParams(new FormData(field.form)) });
+}
+
+function toast(text) {
+  const alert = Object.assign(document.createElement("div"), { className: "told wrong", textContent: text });
+  alert.setAttribute("role", "alert");
+  find(".toasts")?.replaceChildren(alert);
+}
+
+// The list: rows change in place, new rows wait behind the pill, nothing moves under the cursor.
+
+let waiting = null;
+let newest = null;
+let refreshing = false;
+let again = null;
+
+async function refresh(changed = new Set()) {
+  if (!list) return;
+  if (refreshing) return void (again = new Set([...(again ?? []), ...changed]));
+  refreshing = true;
+  try {
+    const response = await fetched(`/inbox${here()}`, "list");
+    if (response.ok) await merge(parsed(await response.text()), changed);
+  } catch {
+    // The banner shows that the connection is lost; the next change retries.
+  } finally {
+    refreshing = false;
+    if (again) {
+      const more = again;
+      again = null;
+      refresh(more);
+    }
+  }
+}
+
+/** The query of the list: from its start, without `done`. */
+function here() {
+  const query = new URLSearchParams(location.search);
+  for (const name of ["done", "cursor"]) query.delete(name);
+  return query.size ? `?${query}` : "";
+}
+
+async function merge(fresh, changed) {
+  for (const part of all("[data-live]", fresh)) {
+    const old = document.getElementById(part.id);
+    if (old && old.innerHTML !== part.innerHTML) old.innerHTML = part.innerHTML;
+  }
+  const listed = all("#rows tr", fresh);
+  if (!find("#rows", list)) return listed.length ? replaceList(fresh) : undefined;
+  const known = new Map(rows(list).map((row) => [row.dataset.id, row]));
+  for (const row of listed) if (known.has(row.dataset.id)) put(known.get(row.dataset.id), row.cloneNode(true));
+  const there = new Set(listed.map((row) => row.dataset.id));
+  await Promise.all([...changed].filter((id) => known.has(id) && !there.has(id)).map((id) => renew(known.get(id))));
+  const top = rows(list)[0]?.dataset.asked ?? "";
+  const more = listed.filter((row) => !known.has(row.dataset.id) && row.dataset.asked >= top).length;
+  newest = fresh;
+  tell(more);
+}
+
+function put(old, row) {
+  const picked = find("input:checked", old);
+  const focused = old.contains(document.activeElement);
+  row.toggleAttribute("aria-current", old.hasAttribute("aria-current"));
+  if (old.getAttribute("aria-current")) row.setAttribute("aria-current", "true");
+  if (picked && !find("input", row).disabled) find("input", row).checked = true;
+  exchange(list, old, row);
+  if (focused) find(".request a", row).focus();
+}
+
+/** A row that left this list stays in place and shows its new state. */
+async function renew(row) {
+  const response = await fetched(`/inbox/${row.dataset.id}${here()}`, "row");
+  const fresh = response.ok && find("tr", parsed(await response.text()));
+  if (fresh) put(row, fresh);
+}
+
+function tell(number) {
+  const pill = document.getElementById("new");
+  if (!pill) return;
+  pill.hidden = number === 0;
+  pill.textContent = number === 1 ? pill.dataset.one : pill.dataset.many.replace("{n}", number);
+}
+
+function replaceList(fresh) {
+  const scroll = list.scrollTop;
+  list.replaceChildren(...find("#list", fresh).childNodes);
+  list.scrollTop = scroll;
+  mark();
+  restoreChoice();
+  watchPages();
+}
+
+document.addEventListener("click", (event) => {
+  if (event.target.id === "new" && newest) {
+    replaceList(newest);
+    list.scrollTop = 0;
+  }
+});
+
+// Infinite scroll, with a retry after failures.
+const RETRY_MS = 2000;
+const observer = new IntersectionObserver(async (entries) => {
+  const link = entries.at(-1).isIntersecting && find(".pages a[rel=next]", list);
+  if (!link) return;
+  observer.disconnect();
+  try {
+    const response = await fetched(link.href, "list");
+    if (!response.ok) throw new Error(response.statusText);
+    showOlder(parsed(await response.text()));
+    watchPages();
+  } catch {
+    setTimeout(watchPages, RETRY_MS);
+  }
+}, { rootMargin: "400px" });
+
+function showOlder(page) {
+  const known = new Set(rows(list).map((row) => row.dataset.id));
+  append(list, all("#rows tr", page).filter((row) => !known.has(row.dataset.id)));
+  find(".pages", list).replaceWith(find(".pages", page));
+  restoreChoice();
+}
+
+function watchPages() {
+  observer.disconnect();
+  const pages = find(".pages", list);
+  if (pages) observer.observe(pages);
+  if (list) watch(list);
+}
+watchPages();
+
+// The bulk selection survives navigation.
+const CHOSEN = "assent-chosen";
+const chosen = new Set(JSON.parse(sessionStorage.getItem(CHOSEN) ?? "[]"));
+
+function keepChoice() {
+  sessionStorage.setItem(CHOSEN, JSON.stringify([...chosen]));
+  const label = find("[data-chosen]", list);
+  list.classList.toggle("choosing", chosen.size > 0);
+  if (label) label.textContent = label.dataset.chosen.replace("{n}", chosen.size);
+}
+
+function restoreChoice() {
+  for (const box of all("[name=chosen]", list)) box.checked = chosen.has(box.value) && !box.disabled;
+  keepChoice();
+}
+
+list?.addEventListener("change", (event) => {
+  if (event.target.name !== "chosen") return;
+  chosen[event.target.checked ? "add" : "delete"](event.target.value);
+  keepChoice();
+});
+list?.addEventListener("reset", () => {
+  chosen.clear();
+  setTimeout(restoreChoice);
+});
+list?.addEventListener("submit", (event) => {
+  if (event.target.id !== "bulk") return;
+  const there = new Set(all("[name=chosen]:checked", list).map((box) => box.value));
+  for (const value of chosen) {
+    if (there.has(value)) continue;
+    event.target.append(Object.assign(document.createElement("input"), { type: "hidden", name: "chosen", value }));
+  }
+});
+if (list) restoreChoice();
+if (find("[data-decided]")) sessionStorage.removeItem(CHOSEN);
+
+// Edits: changed fields show their old value, and input is saved as a draft.
+
+let clean = true;
+let saving;
+const value = (field) => (field.type === "checkbox" ? (field.checked ? "true" : "") : field.value);
+const changedIn = (form) => all("[data-shown]", form).filter((field) => value(field) !== field.dataset.shown);
+const unseen = /[\p{Cc}\p{Cf}\p{Cn}\p{Co}\p{Zl}\p{Zp}\u00a0\u034f\u115f\u1160\u2000-\u200a\u202f\u205f\u2800\u3000\u3164\ufe00-\ufe0f\uffa0]/gu;
+const visible = (text) => text.replace(unseen, (one) => (one === "\n" || one === "\t" ? one : `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`));
+
+function count(form) {
+  const changed = new Set(changedIn(form));
+  for (const field of all("[data-shown]", form)) {
+    const label = field.closest(".field");
+    label.classList.toggle("changed", changed.has(field));
+    find(".was", label)?.remove();
+    if (changed.has(field)) label.append(was(field.dataset.shown));
+  }
+  const button = find("[data-counts]", form);
+  if (!button) return;
+  const { none, one, many } = button.dataset;
+  button.textContent = changed.size === 0 ? none : changed.size === 1 ? one : many.replace("{n}", changed.size);
+}
+
+function was(text) {
+  const line = Object.assign(document.createElement("span"), { className: "was" });
+  line.append(Object.assign(document.createElement("del"), { textContent: visible(text) || "∅" }));
+  return line;
+}
+
+function typedIn(article) {
+  const fields = all("textarea, select, input:not([type=hidden], [type=password])", article);
+  const changed = fields.filter((field) => field.name && field.name !== "sure" && (field.type === "radio" ? field.checked : value(field) !== (field.dataset.shown ?? "")));
+  return Object.fromEntries(changed.map((field) => [field.name, value(field)]));
+}
+
+async function saveDraft() {
+  const article = find("[data-item]", detail);
+  if (!article) return;
+  const { item, hash } = article.dataset;
+  const typed = typedIn(article);
+  const draft = Object.keys(typed).length ? { hash, typed } : null;
+  const json = { "content-type": "application/json" };
+  try {
+    const saved = await fetch(`/api/inbox/items/${item}/draft`, { method: "PUT", headers: json, body: JSON.stringify({ draft }) });
+    clean = clean || saved.ok;
+    if (draft) await fetch(`/api/inbox/items/${item}/claim`, { method: "PUT", headers: json });
+  } catch {
+    clean = false;
+  }
+}
+
+document.addEventListener("input", (event) => {
+  const form = event.target.closest("form");
+  if (form?.querySelector("[data-edits]")) count(form);
+  if (!event.target.closest("[data-item]") || event.target.type === "password") return;
+  clean = false;
+  changedAt = -Infinity;
+  clearTimeout(saving);
+  saving = setTimeout(saveDraft, 500);
+});
+
+function keepDraft() {
+  if (clean) return;
+  clearTimeout(saving);
+  saveDraft();
+}
+// The browser warns before unsaved input is lost.
+addEventListener("beforeunload", (event) => {
+  if (!clean) event.preventDefault();
+});
+
+// Relative times.
+
+function prepare(within) {
+  for (const form of all("form:has([data-edits])", within)) count(form);
+  for (const form of all("form[data-until]", within)) {
+    setTimeout(() => {
+      form.parentElement.querySelector(":scope > p .quiet")?.remove();
+      form.remove();
+    }, Math.max(0, Date.parse(form.dataset.until) - Date.now()));
+  }
+  tick();
+}
+
+const format = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "always", style: "narrow" });
+const units = [[31536000, "year"], [2592000, "month"], [86400, "day"], [3600, "hour"], [60, "minute"]];
+function tick() {
+  for (const time of all("time")) {
+    const seconds = (Date.now() - Date.parse(time.dateTime)) / 1000;
+    const [size, unit] = units.find(([one]) => Math.abs(seconds) >= one) ?? [];
+    if (unit) time.textContent = format.format(-Math.trunc(seconds / size), unit);
+  }
+}
+setInterval(tick, 30_000);
+
+// Live updates.
+
+let since = new Set();
+let soon;
+let touched = new Set();
+function noticed({ kind, item }) {
+  since.add(item.id);
+  if (!["item.claimed", "item.unclaimed", "item.commented"].includes(kind)) touched.add(item.id);
+  soonRefresh();
+}
+
+/** Debounced, so that a person's own request comes first and a burst of changes costs one refresh. */
+function soonRefresh() {
+  clearTimeout(soon);
+  soon = setTimeout(() => {
+    const [changed, asked] = [since, touched];
+    since = new Set();
+    touched = new Set();
+    refresh(changed);
+    renewDetail(changed, asked);
+  }, 150);
+}
+
+/** Reloads the item; while the person is editing, only shows a notice if the request itself changed. */
+function renewDetail(changed, asked) {
+  const article = find("[data-item]", detail);
+  if (!article || !changed.has(article.dataset.item)) return;
+  if (sending) return void since.add(article.dataset.item);
+  const busy = Object.keys(typedIn(article)).length || find("[popover]:popover-open", detail) || detail.contains(document.activeElement?.closest("textarea, input, select") ?? null);
+  if (!busy) return reload();
+  if (!asked.has(article.dataset.item) || find(".stale", article)) return;
+  const notice = Object.assign(document.createElement("div"), { className: "notice mild stale" });
+  notice.setAttribute("role", "status");
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: article.dataset.again });
+  button.addEventListener("click", reload);
+  notice.append(Object.assign(document.createElement("p"), { textContent: article.dataset.changed }), button);
+  find(".head", article).after(notice);
+}
+
+async function reload() {
+  const scroll = detail.scrollTop;
+  const told = find(".toasts", detail)?.firstElementChild;
+  const mine = turn;
+  const response = await fetched(location.pathname + here(), "detail");
+  if (!response.ok || mine !== turn) return;
+  await show(response, false);
+  if (told) find(".toasts", detail)?.replaceChildren(told);
+  detail.scrollTop = scroll;
+}
+
+// Presence: reports this viewer and shows the others.
+setInterval(async () => {
+  const shown = find("[data-item]", detail)?.dataset.item;
+  if (!shown || document.hidden) return;
+  const response = await fetch(`/inbox/${shown}/presence`).catch(() => null);
+  const place = document.getElementById("presence");
+  if (response?.ok && place && find("[data-item]", detail)?.dataset.item === shown) place.innerHTML = await response.text();
+}, 15_000);
+
+function connection({ lost }) {
+  let banner = find(".offline");
+  if (!lost) {
+    banner?.remove();
+    return banner && refresh(new Set(rows(list).map((row) => row.dataset.id))).then(() => renewDetail(new Set([find("[data-item]", detail)?.dataset.item]), new Set()));
+  }
+  const text = document.getElementById("main").dataset.offline;
+  const seconds = Math.max(1, Math.trunc((Date.now() - lost) / 1000));
+  const age = seconds < 60 ? format.format(-seconds, "second") : format.format(-Math.trunc(seconds / 60), "minute");
+  banner ??= document.getElementById("main").insertAdjacentElement("beforebegin", Object.assign(document.createElement("p"), { className: "offline" }));
+  banner.setAttribute("role", "status");
+  banner.textContent = text.replace("{age}", age);
+}
+
+// Form pages open as dialogs.
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest("a[data-dialog]");
+  if (!link || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  const form = find("#main", parsed(await (await fetch(link.href)).text()));
+  if (!form) return location.assign(link.href);
+  const dialog = document.createElement("dialog");
+  dialog.append(...form.childNodes);
+  const title = find("h1, h2", dialog);
+  if (title) dialog.setAttribute("aria-labelledby", (title.id ||= "dialog-title"));
+  dialog.addEventListener("click", (one) => {
+    if (!one.target.closest("a[href]") || one.target.closest("form button")) return;
+    one.preventDefault();
+    dialog.close();
+  });
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+});
+
+setUpKeys({ open: (link) => (detail && list?.offsetParent ? open(link.href) : link.click()), toggle: (box) => box.click() });
+prepare(document);
+mark();
+const kinds = find("#main")?.dataset.kinds;
+if (kinds) follow(kinds.split(" "), noticed, connection);

@@ -1,0 +1,1 @@
+"""Formatting of labels, times, diffs and agents' texts."""

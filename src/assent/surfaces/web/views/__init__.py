@@ -1,0 +1,1 @@
+"""View models: data gathered and shaped for the templates."""

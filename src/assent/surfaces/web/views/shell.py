@@ -1,0 +1,59 @@
+"""The frame of every page: navigation and pending counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi.responses import HTMLResponse
+
+from assent.errors import NotFound
+from assent.identity.model.access import Principal, Scope
+from assent.review.inbox import Inbox
+from assent.review.inboxes import Inboxes
+from assent.surfaces.web.rendering import draw
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    name: str
+    path: str
+    label: str
+    icon: str
+
+
+PLACES = (
+    Place("threads", "/inbox/threads", "Threads", "thread"),
+    Place("insights", "/inbox/insights", "Insights", "chart"),
+    Place("policies", "/inbox/policies", "Policies", "shield"),
+    Place("audit", "/inbox/audit", "Audit", "history"),
+)
+
+
+class Shell:
+    def __init__(self, inbox: Inbox, inboxes: Inboxes, failures: Sequence[tuple[str, str]] = ()) -> None:
+        """`failures` are the places where graphs failed to load, each with its reason."""
+        self._inbox = inbox
+        self._failures = failures
+        self.inboxes = inboxes
+
+    async def inbox(self, caller: Principal, inbox_id: str) -> Mapping[str, Any] | None:
+        """One of the caller's inboxes."""
+        try:
+            return await self.inboxes.get(caller, inbox_id)
+        except NotFound:
+            return None
+
+    async def show(
+        self, caller: Principal, template: str, *, here: str, status: int = 200, **facts: Any
+    ) -> HTMLResponse:
+        """Renders `template`, which extends `page.html`; `here` is the current navigation entry."""
+        waiting = (await self._inbox.list(caller, filter="is:pending", limit=1)).counts["pending"]
+        inboxes = await self.inboxes.list(caller)
+        around = {"places": PLACES, "waiting": waiting, "inboxes": inboxes, "failures": self._failures}
+        return await draw(template, status=status, caller=caller, here=here, **around, **facts)
+
+    async def refuse(self, caller: Principal, scope: Scope, *, here: str, title: str) -> HTMLResponse:
+        """Renders a 403 page that names the missing scope."""
+        return await self.show(caller, "refused.html", here=here, status=403, scope=scope, title=title)

@@ -1,0 +1,1 @@
+"""Threads, runs and assistants as records: models, rows and visibility."""

@@ -1,0 +1,58 @@
+"""The bus as use cases need it: live frames of runs and threads, published and followed."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from assent.threads.model.frames import Frame, Stream, Topic
+
+
+class FellBehind(Exception):
+    """This follower reads more slowly than the run writes."""
+
+
+class Subscription(Protocol):
+    """One follower of one topic."""
+
+    async def next(self) -> Frame:
+        """Waits for the next frame. `FellBehind` where the bus cannot wait for this follower."""
+        ...
+
+    async def end(self) -> Frame:
+        """Waits for the end and skips everything before it."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Bus(Protocol):
+    """Publishes live frames of a run to its followers, in this or another process."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether followers may be in other processes. They read the table, so the end must be in it when the run has
+        ended; the process that delivers the end marks its questions as shown."""
+        ...
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def follow(self, topic: Topic, *, after: int | None = 0) -> Subscription:
+        """Frames with a higher number than `after`, as far as they are not in the table already; None: only what is
+        published from now on. Follow before creating a run, and nothing is missed."""
+        ...
+
+    def is_followed(self, topic: Topic) -> bool:
+        """Whether someone in this process follows the run, and will be given its end by `end`."""
+        ...
+
+    async def publish(self, stream: Stream, frame: Frame) -> None: ...
+
+    async def flush(self, stream: Stream) -> None:
+        """Returns when all published frames that belong in the table are there."""
+        ...
+
+    async def end(self, stream: Stream, *last: Frame) -> None:
+        """Ends the stream after these frames: nothing will be published on it any more."""
+        ...

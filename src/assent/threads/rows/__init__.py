@@ -1,0 +1,1 @@
+"""Threads, runs, checkpoints and assistants as rows."""

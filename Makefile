@@ -53,7 +53,7 @@ chromium: .venv/.dev
 
 .PHONY: test
 test: check chromium javascript .tools/reference/.stamp ## Run the checks and the whole test suite (ARGS="-k name" narrows it)
-	@$(bin)/python -m pytest -n $(WORKERS) $(ARGS)
+	@tools/run-tests -n $(WORKERS) $(ARGS)
 
 .PHONY: quick
 quick: .venv/.dev ## Run the tests for the loop while you work: units, contract on SQLite, REST

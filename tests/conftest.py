@@ -48,8 +48,8 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One per core; at least two because tests wait a lot, at most eight because one Postgres serves them all."""
-    return min(max(os.cpu_count() or 2, 2), 8)
+    """Two per core, because tests wait for processes, disks and browsers; at most eight, which share one Postgres."""
+    return min(2 * (os.cpu_count() or 1), 8)
 
 
 @pytest.fixture(scope="session")

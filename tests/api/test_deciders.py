@@ -11,10 +11,9 @@ BY = {"name": "finance only", "tool": "send_email", "then": "ask"}
 DECIDING = {"decide", "request_revision", "cancel", "settle_doubt"}
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-async def office(build: Builder, request: pytest.FixtureRequest) -> Office:
-    settings = {"database": request.getfixturevalue("postgres_url")} if request.param == "postgres" else {}
-    return await open_office(build, **settings)
+@pytest.fixture
+async def office(build_on_both: Builder) -> Office:
+    return await open_office(build_on_both)
 
 
 async def test_reviewer_not_named_by_the_rule_cannot_decide_and_sees_who_can(office: Office) -> None:

@@ -45,10 +45,9 @@ GATED: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-async def office(build: Builder, request: pytest.FixtureRequest) -> Office:
-    settings = {"database": request.getfixturevalue("postgres_url")} if request.param == "postgres" else {}
-    return await open_office(build, **settings)
+@pytest.fixture
+async def office(build_on_both: Builder) -> Office:
+    return await open_office(build_on_both)
 
 
 async def refuses(office: Office, graph: str, item: Item, answer: Any, *, status: int = 403) -> None:

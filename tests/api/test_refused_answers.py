@@ -11,10 +11,9 @@ from tests.api.house import Builder
 from tests.api.reviewing import Item, Office, open_office
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-async def office(build: Builder, request: pytest.FixtureRequest) -> Office:
-    settings = {"database": request.getfixturevalue("postgres_url")} if request.param == "postgres" else {}
-    return await open_office(build, **settings)
+@pytest.fixture
+async def office(build_on_both: Builder) -> Office:
+    return await open_office(build_on_both)
 
 
 async def answered(office: Office, how: str, *, graph: str = "strict", **said: Any) -> Item:

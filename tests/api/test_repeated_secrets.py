@@ -24,14 +24,9 @@ OLD, NEW = "0ld-c4nary-77", "N3w-c4nary-88"
 HUMAN = {"allow_accept": True, "allow_edit": False, "allow_respond": True, "allow_ignore": True}
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return {"database": request.getfixturevalue("postgres_url")} if request.param == "postgres" else {}
-
-
 @pytest.fixture
-async def office(build: Builder, database: Mapping[str, Any]) -> Office:
-    return await open_office(build, outbound_allow=("127.0.0.1",), **database)
+async def office(build_on_both: Builder) -> Office:
+    return await open_office(build_on_both, outbound_allow=("127.0.0.1",))
 
 
 def question(args: Mapping[str, Any], said: str) -> list[dict[str, Any]]:

@@ -38,7 +38,6 @@ PATHS = ["password", "memo", "code", "token"]
 HIDES = {"name": "all", "then": "ask", "by": {"people": ["ana"]}, "mask": ["memo"]}
 SHOWS = {"name": "all", "then": "ask", "by": {"people": ["ana"]}, "unmask": PATHS}
 STREAMS = {"/threads/{thread_id}/stream", "/api/inbox/events"}
-PLACES = {"sqlite", "postgres"}
 
 
 @dataclass
@@ -60,21 +59,9 @@ class Scene:
         return {**self.others, "admin": self.admin}
 
 
-@pytest.fixture(params=sorted(PLACES))
-def database(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return {"database": request.getfixturevalue("postgres_url")} if request.param == "postgres" else {}
-
-
 @pytest.fixture
-async def house(build: Builder, database: Mapping[str, Any]) -> House:
-    settings = {
-        "config": GRAPHS,
-        "secret_key": SECRET_KEY,
-        "show_errors": True,
-        "outbound_allow": ("127.0.0.1",),
-        **database,
-    }
-    return await build(**settings)
+async def house(build_on_both: Builder) -> House:
+    return await build_on_both(config=GRAPHS, secret_key=SECRET_KEY, show_errors=True, outbound_allow=("127.0.0.1",))
 
 
 @pytest.fixture
@@ -203,9 +190,9 @@ async def asked(thread_scene: Scene) -> dict[tuple[str, str], int]:
 
 
 @pytest.mark.parametrize(
-    ("database", "graph"),
+    ("build_on_both", "graph"),
     [("sqlite", "batched"), ("sqlite", "per_call"), ("sqlite", "gated"), ("postgres", "gated")],
-    indirect=["database"],
+    indirect=["build_on_both"],
 )
 async def test_no_route_shows_a_secret_to_callers_without_the_right(house: House, graph: str, log: io.StringIO) -> None:
     async with scene(house, HIDES, graph) as thread_scene:

@@ -288,7 +288,7 @@ class TestTraces:
             with using_keeper(inbox):
                 result = await graph.ainvoke({"messages": [("user", "what is in my calendar tomorrow?")]}, config)
         assert result["messages"][-1].text
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60
 
 
 def _stop(langfuse: Any = None) -> None:

@@ -21,6 +21,12 @@ def most_ms(pytestconfig: pytest.Config) -> float:
     return probe.MOST_MS if pytestconfig.getoption("scoreboard") else 10 * probe.MOST_MS
 
 
+@pytest.fixture
+def longest_takeover(pytestconfig: pytest.Config) -> float:
+    """Seconds until another worker continues a run: the lease, then the rescue. Longer on a busy machine, as above."""
+    return 5.0 if pytestconfig.getoption("scoreboard") else 50.0
+
+
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def module_database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """One empty database for all tests of a module."""

@@ -273,8 +273,8 @@ def test_every_strategy_is_attempted_in_every_way(graph: str, how: str) -> None:
     ],
 )
 async def test_call_does_not_run_without_a_decision(
-    build: Builder,
     database: str,
+    build: Builder,
     folder: Path,
     mode: Mode,
     graph: str,
@@ -305,8 +305,8 @@ async def test_call_does_not_run_without_a_decision(
     [("stock", WAITING), ("stopping", WAITING), ("stopping", COPIED), ("stopping", ABOUT_TO_STOP)],
 )
 async def test_control_without_the_guard_the_call_runs(
-    build: Builder,
     database: str,
+    build: Builder,
     folder: Path,
     graph: str,
     scene: str,

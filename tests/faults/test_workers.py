@@ -32,7 +32,6 @@ from tests.scoreboard import Count, RecordScore
 from tests.workers import CALLER, Crew, WorkerProcess, crew_on, open_gates, until, until_file
 
 INTERRUPT = b"__interrupt__"
-LEASE_AND_RESCUE = 5.0
 RUNS_AT_ONCE = 6
 
 
@@ -119,7 +118,9 @@ async def test_node_that_blocks_beyond_the_lease_keeps_its_run(crew: Crew) -> No
     assert (ended.status, ended.attempt) == (RunStatus.SUCCESS, 1)
 
 
-async def test_runs_continue_after_a_postgres_outage(durable_postgres: PostgresServer, folder: Path) -> None:
+async def test_runs_continue_after_a_postgres_outage(
+    durable_postgres: PostgresServer, folder: Path, longest_takeover: float
+) -> None:
     """And a worker that is asked to stop while it is away does not wait for it."""
     async with crew_on(durable_postgres.url, folder) as crew:
         (worker,) = await crew.hire()
@@ -135,7 +136,7 @@ async def test_runs_continue_after_a_postgres_outage(durable_postgres: PostgresS
         recovered = time.monotonic() - back
         assert fresh.status is RunStatus.SUCCESS
         assert (await crew.values(run))["log"] == ["t:a", "t:b", "t:c"]
-        assert recovered < LEASE_AND_RESCUE
+        assert recovered < longest_takeover
         _, gate = await crew.start_gated()
         await until_file(gate / "a.started")
         await asyncio.to_thread(durable_postgres.crash)
@@ -212,7 +213,9 @@ async def _checkpoints(crew: Crew, run: Run, *, attempt: int) -> int:
 @pytest.mark.scoreboard
 @pytest.mark.promise("SERVE-06")
 @pytest.mark.timeout(3600)
-async def test_runs_survive_kills_of_workers(crew: Crew, folder: Path, count: Count, record_score: RecordScore) -> None:
+async def test_runs_survive_kills_of_workers(
+    crew: Crew, folder: Path, count: Count, record_score: RecordScore, longest_takeover: float
+) -> None:
     dice, kills, traces, waits = random.Random(11), count(full=200, quick=2), list[Trace](), list[float]()
     await crew.hire(2)
     for number in range(kills):
@@ -239,7 +242,7 @@ async def test_runs_survive_kills_of_workers(crew: Crew, folder: Path, count: Co
     )
     assert not unfinished
     assert not repeated
-    assert max(waits, default=0) < LEASE_AND_RESCUE
+    assert max(waits, default=0) < longest_takeover
 
 
 async def _start_steps(crew: Crew, trace: Trace) -> Run:

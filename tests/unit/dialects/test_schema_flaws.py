@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pytest
@@ -62,9 +62,9 @@ def test_enforceable_schema_has_no_flaw(part: Any) -> None:
 
 
 def test_very_large_schema_is_refused_within_two_seconds() -> None:
-    start = perf_counter()
+    start = process_time()
     assert flaw(deep({"properties": {f"p{n}": {"type": "string"} for n in range(9000)}})) is not None
-    assert perf_counter() - start < 2
+    assert process_time() - start < 2
 
 
 @given(json)

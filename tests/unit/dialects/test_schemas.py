@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from time import perf_counter, process_time
+from time import process_time
 from typing import Any
 
 import pytest
@@ -89,10 +89,10 @@ def doubling(levels: int) -> Any:
     ],
 )
 def test_a_schema_that_cannot_be_enforced_says_why_and_checks_nothing(schema: Any, says: str) -> None:
-    start = perf_counter()
+    start = process_time()
     assert says in (schemas.defect(schema) or "")
     assert schemas.problems(schema, {"a": "x"}) == ()
-    assert perf_counter() - start < 5
+    assert process_time() - start < 5
 
 
 _SEVEN = "http://json-schema.org/draft-07/schema#"
@@ -112,9 +112,9 @@ _SEVEN = "http://json-schema.org/draft-07/schema#"
 )
 def test_expression_with_exponential_backtracking_ends_quickly(schema: Any) -> None:
     """In any dialect that the schema, or a part of it, declares."""
-    start = perf_counter()
+    start = process_time()
     assert schemas.problems(schema, "a" * 50 + "!")
-    assert perf_counter() - start < 1
+    assert process_time() - start < 1
 
 
 @pytest.mark.parametrize("target", [3, [1], "x", {"type": "nope"}, {"pattern": 3}, None], ids=str)

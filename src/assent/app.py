@@ -44,6 +44,7 @@ from assent.runs.bus.memory import MemoryBus
 from assent.runs.bus.news import News
 from assent.runs.engine.runner import Runner
 from assent.runs.imports import Importing
+from assent.runs.memory.items import StoreItems
 from assent.runs.metrics import Metrics, Workers
 from assent.runs.project.failures import Failures
 from assent.runs.project.loader import LoadedGraphs, load_app, load_auth, load_graphs, load_webhook_rules
@@ -71,6 +72,7 @@ class Engine:
     assistants: Assistants
     runs: Runs
     threads: Threads
+    items: StoreItems
     metrics: Metrics
     inbox: Inbox
     live: Live
@@ -224,9 +226,12 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
             is_gated=project.is_gated,
             visibility=settings.new_thread_visibility,
         )
+        items = StoreItems(
+            store, section=loaded.memory, authorizer=custom_auth, visibility=settings.new_thread_visibility
+        )
         executes = _on_sqlite(settings) or settings.run_in_server
         metrics = Metrics(store, (lambda: Workers(settings.run_concurrency, queue.active)) if executes else None)
-        yield Engine(project, queue, assistants, runs, threads, metrics, inbox, live, custom_auth)
+        yield Engine(project, queue, assistants, runs, threads, items, metrics, inbox, live, custom_auth)
     finally:
         await live.close()
         await anchoring.close()

@@ -34,7 +34,7 @@ from assent.surfaces.api import (
     sessions,
     users,
 )
-from assent.surfaces.api.langgraph import assistants, runs, system, threads
+from assent.surfaces.api.langgraph import assistants, runs, store, system, threads
 from assent.surfaces.http import boundary, custom_routes, errors, routing
 from assent.surfaces.http.authentication import Authentication
 from assent.surfaces.http.documents import add_schema
@@ -140,6 +140,7 @@ def _apis(
     yield audit.routes(services.audit)
     yield deliveries.routes(services.deliveries)
     yield assistants.routes(engine.assistants)
+    yield store.routes(engine.items)
     yield system.routes(engine.metrics)
     yield insights.routes(figures)
 

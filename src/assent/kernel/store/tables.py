@@ -632,6 +632,8 @@ memories = Table(
     Column("namespace", String().with_variant(String(collation="C"), "postgresql"), primary_key=True),
     Column("key", String, primary_key=True),
     Column("value", Json, nullable=False),
+    Column("owner", String),
+    Column("visibility", String, nullable=False, server_default="shared"),
     Column("ttl_minutes", Float),
     Column("expires_at", Instant, index=True),
     Column("created_at", Instant, nullable=False),

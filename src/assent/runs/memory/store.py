@@ -21,7 +21,6 @@ from langgraph.store.base import (
     GetOp,
     Item,
     ListNamespacesOp,
-    MatchCondition,
     Op,
     PutOp,
     Result,
@@ -35,13 +34,13 @@ from assent.kernel import canonical
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.runs.checkpoints.saver import Scope
+from assent.runs.memory.namespaces import Match, common_start, listed
 from assent.threads.rows import checkpoints, memory
 from assent.threads.rows.checkpoints import Attempt
-from assent.threads.rows.memory import Memory, MemorySection, Namespace, Put
+from assent.threads.rows.memory import LONGEST_MINUTES, NOBODY, Memory, MemorySection, Namespace, Put
 
 log = logging.getLogger(__name__)
 
-_LONGEST_MINUTES = 100 * 365 * 24 * 60
 _USUAL = MemorySection()
 
 
@@ -86,7 +85,7 @@ def _look_up_and_put(tx: Tx, ops: Sequence[Op], puts: Sequence[Put], attempt: At
     if attempt is not None:
         checkpoints.hold(tx, attempt)
     results = _look_up(tx, ops)
-    memory.put(tx, puts)
+    memory.put(tx, puts, NOBODY if attempt is None else memory.ownership(tx, attempt.run_id))
     return results
 
 
@@ -100,7 +99,9 @@ def _find(tx: Tx, op: Op) -> Any:
     if isinstance(op, SearchOp):
         return memory.search(tx, op.namespace_prefix, op.filter or {}, limit=op.limit, offset=op.offset)
     if isinstance(op, ListNamespacesOp):
-        return _listed(op, memory.namespaces(tx, _common_start(op)))
+        matches = [Match(each.path, at_end=each.match_type == "suffix") for each in op.match_conditions or ()]
+        present = memory.namespaces(tx, common_start(matches))
+        return listed(present, matches, max_depth=op.max_depth, limit=op.limit, offset=op.offset)
     return None
 
 
@@ -116,8 +117,8 @@ def _check(op: Op) -> None:
 
 def _put(op: PutOp) -> Put:
     """Refuses values other than JSON, which would not be read back unchanged."""
-    if op.ttl is not None and not 0 <= op.ttl <= _LONGEST_MINUTES:
-        raise ValueError(f"ttl must be between 0 and {_LONGEST_MINUTES} minutes")
+    if op.ttl is not None and not 0 <= op.ttl <= LONGEST_MINUTES:
+        raise ValueError(f"ttl must be between 0 and {LONGEST_MINUTES} minutes")
     if op.value is not None:
         canonical.text(dict(op.value))
     return Put(op.namespace, op.key, op.value, op.ttl)
@@ -141,28 +142,6 @@ def _result(op: Op, result: Any) -> Result:
 
 def _facts(item: Memory) -> dict[str, Any]:
     return {name: getattr(item, name) for name in ("namespace", "key", "value", "created_at", "updated_at")}
-
-
-def _listed(op: ListNamespacesOp, present: Iterable[Namespace]) -> list[Namespace]:
-    matching = [name for name in present if all(_matches(name, pattern) for pattern in op.match_conditions or ())]
-    return sorted({name[: op.max_depth] for name in matching})[op.offset : op.offset + op.limit]
-
-
-def _matches(namespace: Namespace, pattern: MatchCondition) -> bool:
-    path = pattern.path
-    if len(namespace) < len(path):
-        return False
-    part = namespace[: len(path)] if pattern.match_type == "prefix" else namespace[len(namespace) - len(path) :]
-    return all(wanted in ("*", label) for label, wanted in zip(part, path, strict=True))
-
-
-def _common_start(op: ListNamespacesOp) -> Namespace:
-    """The common prefix of all listed namespaces: that of a prefix condition up to its first wildcard."""
-    for pattern in op.match_conditions or ():
-        if pattern.match_type == "prefix":
-            end = pattern.path.index("*") if "*" in pattern.path else len(pattern.path)
-            return pattern.path[:end]
-    return ()
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -74,7 +74,7 @@ def prepare(manifest: Manifest) -> None:
 def load_graphs(manifest: Manifest, *, checkpoint_types: Iterable[str] = ()) -> LoadedGraphs:
     """Loads every graph. `checkpoint_types`: further types that states may hold, as `module:Class`."""
     if not manifest.graphs:
-        return LoadedGraphs({}, {})
+        return LoadedGraphs({}, {}, manifest.memory)
     prepare(manifest)
     folders = (manifest.root, *(folder for folder in manifest.roots if not is_installed(folder)))
     types = CheckpointTypes(listed_types([*checkpoint_types, *manifest.checkpoint_types]), folders)

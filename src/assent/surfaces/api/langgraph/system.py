@@ -42,15 +42,6 @@ MISSING = (
         ),
     ),
     Missing(
-        "store",
-        "The store API",
-        (
-            ("GET PUT DELETE", "/store/items"),
-            ("POST", "/store/items/search"),
-            ("POST", "/store/namespaces"),
-        ),
-    ),
-    Missing(
         "event_streaming",
         "Event streaming (protocol v2 and v3)",
         (("POST", "/threads/{thread_id}/commands"), ("POST", "/threads/{thread_id}/stream/events")),
@@ -91,7 +82,7 @@ def routes(metrics: Metrics) -> APIRouter:
 
 def _info() -> dict[str, Any]:
     tracing = dict.fromkeys(("langsmith", "langsmith_tracing_replicas", "langsmith_tracing_session_on_runs"), False)
-    flags = {"assistants": True, "strict_resume": True, **tracing}
+    flags = {"assistants": True, "store": True, "strict_resume": True, **tracing}
     nothing = {"project_id": None, "host_revision_id": None, "revision_id": None, "tenant_id": None}
     return {
         "version": version("assent"),

@@ -34,7 +34,7 @@ from assent.surfaces.api import (
     sessions,
     users,
 )
-from assent.surfaces.api.langgraph import assistants, runs, store, system, threads
+from assent.surfaces.api.langgraph import assistants, crons, runs, store, system, threads
 from assent.surfaces.http import boundary, custom_routes, errors, routing
 from assent.surfaces.http.authentication import Authentication
 from assent.surfaces.http.documents import add_schema
@@ -127,6 +127,7 @@ def _apis(
 ) -> Iterator[APIRouter]:
     """Routes are matched in order, so the most requested ones come first."""
     relying = Relying(settings.public_url)
+    yield crons.routes(engine.crons)
     yield runs.routes(engine.runs)
     yield threads.routes(engine.threads)
     yield health.routes(services.store)

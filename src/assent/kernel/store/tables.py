@@ -640,6 +640,39 @@ memories = Table(
     Column("updated_at", Instant, nullable=False),
 )
 
+crons = Table(
+    "crons",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("cron_id", String, primary_key=True),
+    Column("assistant_id", String, nullable=False),
+    Column("thread_id", String),
+    Column("owner", String, nullable=False),
+    Column("visibility", String, nullable=False),
+    Column("mandate", Json, nullable=False),
+    Column("schedule", String, nullable=False),
+    Column("timezone", String),
+    Column("end_time", Instant),
+    Column("enabled", Boolean, nullable=False),
+    Column("on_run_completed", String),
+    Column("payload", Json, nullable=False),
+    Column("metadata", Json, nullable=False),
+    Column("next_run_at", Instant, index=True),
+    Column("last_run_id", String),
+    Column("last_due_at", Instant),
+    Column("missed", Integer, nullable=False),
+    Column("problem", String),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    ForeignKeyConstraint(["tenant_id", "thread_id"], ["threads.tenant_id", "threads.thread_id"], ondelete="CASCADE"),
+    ForeignKeyConstraint(
+        ["tenant_id", "assistant_id"], ["assistants.tenant_id", "assistants.assistant_id"], ondelete="CASCADE"
+    ),
+    Index(None, "tenant_id", "created_at", "cron_id"),
+    Index(None, "tenant_id", "thread_id"),
+    Index(None, "tenant_id", "assistant_id"),
+)
+
 checkpoints = Table(
     "checkpoints",
     metadata,

@@ -50,7 +50,7 @@ from assent.runs.imports import Importing
 from assent.runs.memory.items import StoreItems
 from assent.runs.metrics import Metrics, Workers
 from assent.runs.project.failures import Failures
-from assent.runs.project.loader import LoadedGraphs, load_app, load_auth, load_graphs, load_webhook_rules
+from assent.runs.project.loader import LoadedGraphs, load_app, load_auth, load_graphs, load_index, load_webhook_rules
 from assent.runs.project.manifest import read_manifest
 from assent.runs.project.project import Project
 from assent.runs.queues.embedded import EmbeddedQueue
@@ -178,6 +178,7 @@ def load_project(settings: Settings) -> LoadedGraphs:
     graphs = load_graphs(manifest, checkpoint_types=settings.checkpoint_types)
     return replace(
         graphs,
+        index=load_index(manifest),
         webhooks=load_webhook_rules(manifest, environment()),
         auth=load_auth(manifest),
         app=load_app(manifest),
@@ -222,10 +223,13 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
         visibility=settings.new_thread_visibility,
     )
     access: dict[str, Any] = {"authorizer": custom_auth, "visibility": settings.new_thread_visibility}
-    items, crons = StoreItems(store, section=loaded.memory, **access), Crons(store, runs, assistants, **access)
+    items = StoreItems(store, section=loaded.memory, index=loaded.index, **access)
+    crons = Crons(store, runs, assistants, **access)
     anchoring, firing = _anchoring(store, settings), _firing(store, runs, settings, has_auth=custom_auth is not None)
     if not _on_sqlite(settings):
         await capacity.warn_of_lack(store, settings.database_connections)
+    if loaded.index is not None:
+        await loaded.index.open(store)
     await bus.open()
     await queue.open()
     try:

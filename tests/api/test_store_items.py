@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -183,6 +185,53 @@ async def test_large_pages_are_refused(build_on_both: Builder) -> None:
     assert await keys(agent, limit=2) == ["c", "b"]
     response = await agent.post(f"{ITEMS}/search", json={"limit": 3})
     assert (response.status_code, response.json()["setting"]) == (422, "max_answer_bytes")
+
+
+INDEXED = PROJECT.with_name("indexed.json")
+
+
+async def test_items_are_found_by_similarity_also_those_of_graphs(build_on_both: Builder) -> None:
+    house = await build_on_both(Mode.SERVE, config=INDEXED)
+    owner, other = house.client(await house.key()), house.client(await house.key())
+    assert await put(owner, "cat", value={"text": "the cat sleeps"}) == 204
+    assert await put(owner, "dog", value={"text": "a dog barks"}, index=False) == 204
+    assert await put(owner, "sea", value={"text": "a dog barks", "title": "waves"}, index=["title"]) == 204
+    await run(owner, mail="the mail comes")
+    body: Json = {"namespace_prefix": ["notes"], "query": "the mail"}
+    items = (await owner.post(f"{ITEMS}/search", json=body)).json()["items"]
+    assert [item["key"] for item in items] == ["mail", "cat", "sea", "dog"]
+    scores = [item["score"] for item in items]
+    assert scores[:3] == sorted(scores[:3], reverse=True)
+    assert scores[3] is None
+    assert await keys(owner, "notes", query="waves", limit=1) == ["sea"]
+    assert await keys(owner, "notes", query="waves", filter={"text": "the cat sleeps"}) == ["cat"]
+    assert await keys(other, "notes", query="waves") == []
+    house_of_two = await keys(owner, "notes", query="cat", limit=2, offset=1)
+    assert len(house_of_two) == 2
+
+
+async def test_pages_of_similar_items_are_limited(build: Builder) -> None:
+    house = await build(Mode.SERVE, config=INDEXED, max_answer_bytes=2_000)
+    agent = house.client(await house.key())
+    for key in ("a", "b", "c"):
+        assert await put(agent, key, value={"text": "x" * 900}) == 204
+    assert len(await keys(agent, query="x", limit=2)) == 2
+    response = await agent.post(f"{ITEMS}/search", json={"limit": 3, "query": "x"})
+    assert (response.status_code, response.json()["setting"]) == (422, "max_answer_bytes")
+
+
+async def test_failing_embedding_is_a_bad_gateway(build: Builder, tmp_path: Path) -> None:
+    config = json.loads(INDEXED.read_text())
+    for name in ("remembering.py", "guard.py", "embeddings.py"):
+        shutil.copy(PROJECT.with_name(name), tmp_path)
+    config["store"]["index"]["embed"] = "./embeddings.py:fail"
+    (tmp_path / "failing.json").write_text(json.dumps(config))
+    house = await build(Mode.SERVE, config=tmp_path / "failing.json")
+    agent = house.client(await house.key())
+    response = await agent.put(ITEMS, json={"namespace": ["a"], "key": "k", "value": {"text": "x"}})
+    assert (response.status_code, response.json()["code"]) == (502, "embedding_failed")
+    assert "hunter2" not in response.text
+    assert await put(agent, value={"text": "x"}, index=False) == 204
 
 
 def user(house: House, token: str) -> httpx.AsyncClient:

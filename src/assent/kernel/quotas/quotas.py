@@ -27,6 +27,7 @@ from assent.kernel.store.tables import (
     item_revisions,
     items,
     memories,
+    memory_vectors,
     runs,
     threads,
 )
@@ -61,6 +62,7 @@ _LARGE: dict[Table, tuple[str, ...]] = {
     event_payloads: ("payload",),
     frames: ("data",),
     memories: ("value",),
+    memory_vectors: ("vector",),
     crons: ("payload", "metadata"),
 }
 """The columns with the documents of callers and graphs. The rest of a row is small."""

@@ -30,6 +30,7 @@ from sqlalchemy.dialects.postgresql import TIMESTAMP
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from assent.kernel import jsontext
+from assent.kernel.store.vectors import VectorType
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -638,6 +639,22 @@ memories = Table(
     Column("expires_at", Instant, index=True),
     Column("created_at", Instant, nullable=False),
     Column("updated_at", Instant, nullable=False),
+)
+
+memory_vectors = Table(  # the texts of a memory by which it is found
+    "memory_vectors",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("namespace", String().with_variant(String(collation="C"), "postgresql"), primary_key=True),
+    Column("key", String, primary_key=True),
+    Column("path", String, primary_key=True),
+    Column("model", String, nullable=False),  # vectors of different models cannot be compared
+    Column("vector", VectorType, nullable=False),
+    ForeignKeyConstraint(
+        ["tenant_id", "namespace", "key"],
+        ["memories.tenant_id", "memories.namespace", "memories.key"],
+        ondelete="CASCADE",
+    ),
 )
 
 crons = Table(

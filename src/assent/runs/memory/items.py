@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assent.errors import Invalid
 from assent.identity.authorization import Authorizer
@@ -15,7 +15,10 @@ from assent.runs.memory.access import StoreAccess, require_writable
 from assent.runs.memory.namespaces import Match, common_start, listed
 from assent.threads.model.threads import Visibility
 from assent.threads.rows import memory
-from assent.threads.rows.memory import LONGEST_MINUTES, Memory, MemorySection, Namespace, Ownership, Put
+from assent.threads.rows.memory import LONGEST_MINUTES, Memory, MemorySection, Namespace, Near, Ownership, Put
+
+if TYPE_CHECKING:
+    from assent.runs.memory.index import VectorIndex
 
 _USUAL = MemorySection()
 
@@ -26,12 +29,14 @@ class StoreItems:
         store: Store,
         *,
         section: MemorySection = _USUAL,
+        index: VectorIndex | None = None,
         authorizer: Authorizer | None = None,
         visibility: Visibility = Visibility.SHARED,
     ) -> None:
         """`visibility`: of new items."""
         self._store = store
         self._section = section
+        self._index = index
         self._may = StoreAccess(authorizer)
         self._visibility = visibility
 
@@ -51,6 +56,8 @@ class StoreItems:
         require_writable(asked["namespace"])
         _require_ttl(asked["ttl"])
         entry = Put(asked["namespace"], asked["key"], asked["value"], asked["ttl"])
+        if self._index is not None:
+            entry = await self._index.with_vectors(entry, asked["index"])
         by = Ownership(caller.actor, self._visibility)
         await self._store.write(caller.tenant, memory.put, [entry], by, visible)
 
@@ -88,7 +95,8 @@ class StoreItems:
         """The items in and below the namespace: with a `query` the most similar first, otherwise the latest."""
         asked: dict[str, Any] = {"namespace": tuple(prefix), "filter": filter, "limit": limit, "offset": offset}
         visible, asked = await self._may(caller, "search", asked | {"query": query, "refresh_ttl": refresh_ttl})
-        items = await self._store.read(caller.tenant, _search, asked, visible)
+        near = await self._index.near(asked["query"]) if self._index is not None and asked["query"] else None
+        items = await self._store.read(caller.tenant, _search, asked, visible, near)
         await self._refresh(caller, items, asked["refresh_ttl"])
         return items
 
@@ -115,9 +123,11 @@ class StoreItems:
             await self._store.write(caller.tenant, memory.refresh, brief)
 
 
-def _search(tx: Tx, asked: Mapping[str, Any], visible: Visible | None) -> list[Memory]:
+def _search(tx: Tx, asked: Mapping[str, Any], visible: Visible | None, near: Near | None) -> list[Memory]:
     place = (tx, asked["namespace"] or (), asked["filter"] or {})
-    page = {"limit": asked["limit"], "offset": asked["offset"], "visible": visible}
+    page: dict[str, Any] = {"limit": asked["limit"], "offset": asked["offset"], "visible": visible}
+    if near is not None:
+        return memory.nearest(*place, near, **page, limited=True)
     memory.require_page(*place, **page)
     return memory.search(*place, **page)
 

@@ -4,17 +4,16 @@ Each opened graph gets its own object. It is bound to a tenant, so that no call 
 the attempt of a run, so that writes are fenced like checkpoints, from any task or thread. Import it only if there are
 graphs.
 
-There is no vector index: a search with a `query` uses only namespace and filter, as any LangGraph store without an
-index does.
+Without an index, a search with a `query` uses only namespace and filter, as any LangGraph store without one does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from langgraph.store.base import (
     BaseStore,
@@ -37,11 +36,19 @@ from assent.runs.checkpoints.saver import Scope
 from assent.runs.memory.namespaces import Match, common_start, listed
 from assent.threads.rows import checkpoints, memory
 from assent.threads.rows.checkpoints import Attempt
-from assent.threads.rows.memory import LONGEST_MINUTES, NOBODY, Memory, MemorySection, Namespace, Put
+from assent.threads.rows.memory import LONGEST_MINUTES, NOBODY, Memory, MemorySection, Namespace, Near, Put
+
+if TYPE_CHECKING:
+    from assent.runs.memory.index import VectorIndex
 
 log = logging.getLogger(__name__)
 
 _USUAL = MemorySection()
+
+
+class Page(TypedDict):
+    limit: int
+    offset: int
 
 
 class MemoryStore(BaseStore):
@@ -49,10 +56,13 @@ class MemoryStore(BaseStore):
 
     supports_ttl = True
 
-    def __init__(self, store: Store, scope: Scope, section: MemorySection = _USUAL) -> None:
+    def __init__(
+        self, store: Store, scope: Scope, section: MemorySection = _USUAL, index: VectorIndex | None = None
+    ) -> None:
         self.ttl_config = TTLConfig(default_ttl=section.default_ttl, refresh_on_read=section.refresh_on_read)
         self._store = store
         self._scope = scope
+        self._index = index
         self._loop = asyncio.get_running_loop()
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -70,34 +80,51 @@ class MemoryStore(BaseStore):
         """Reads run first, in any position, and see the state before the batch."""
         for op in ops:
             _check(op)
-        puts = [_put(op) for op in ops if isinstance(op, PutOp)]
+        puts = [await self._with_vectors(op) for op in ops if isinstance(op, PutOp)]
+        near = await self._near(ops)
         tenant = self._scope.tenant
         if puts:
-            results = await self._store.write(tenant, _look_up_and_put, ops, puts, self._scope.attempt)
+            results = await self._store.write(tenant, _look_up_and_put, ops, near, puts, self._scope.attempt)
         else:
-            results = await self._store.read(tenant, _look_up, ops)
+            results = await self._store.read(tenant, _look_up, ops, near)
         if brief := [read for op, result in zip(ops, results, strict=True) for read in _to_refresh(op, result)]:
             await self._store.write(tenant, memory.refresh, brief)
         return [_result(op, result) for op, result in zip(ops, results, strict=True)]
 
+    async def _with_vectors(self, op: PutOp) -> Put:
+        put = _put(op)
+        return put if self._index is None else await self._index.with_vectors(put, op.index)
 
-def _look_up_and_put(tx: Tx, ops: Sequence[Op], puts: Sequence[Put], attempt: Attempt | None) -> list[Any]:
+    async def _near(self, ops: Sequence[Op]) -> Mapping[str, Near]:
+        """By query."""
+        queries = dict.fromkeys(op.query for op in ops if isinstance(op, SearchOp) and op.query)
+        if queries and self._index is None:
+            _note_query()
+        return {} if self._index is None else {query: await self._index.near(query) for query in queries}
+
+
+def _look_up_and_put(
+    tx: Tx, ops: Sequence[Op], near: Mapping[str, Near], puts: Sequence[Put], attempt: Attempt | None
+) -> list[Any]:
     if attempt is not None:
         checkpoints.hold(tx, attempt)
-    results = _look_up(tx, ops)
+    results = _look_up(tx, ops, near)
     memory.put(tx, puts, NOBODY if attempt is None else memory.ownership(tx, attempt.run_id))
     return results
 
 
-def _look_up(tx: Tx, ops: Sequence[Op]) -> list[Any]:
-    return [_find(tx, op) for op in ops]
+def _look_up(tx: Tx, ops: Sequence[Op], near: Mapping[str, Near]) -> list[Any]:
+    return [_find(tx, op, near) for op in ops]
 
 
-def _find(tx: Tx, op: Op) -> Any:
+def _find(tx: Tx, op: Op, near: Mapping[str, Near]) -> Any:
     if isinstance(op, GetOp):
         return memory.get(tx, op.namespace, op.key)
     if isinstance(op, SearchOp):
-        return memory.search(tx, op.namespace_prefix, op.filter or {}, limit=op.limit, offset=op.offset)
+        place, page = (tx, op.namespace_prefix, op.filter or {}), Page(limit=op.limit, offset=op.offset)
+        if op.query and op.query in near:
+            return memory.nearest(*place, near[op.query], **page)
+        return memory.search(*place, **page)
     if isinstance(op, ListNamespacesOp):
         matches = [Match(each.path, at_end=each.match_type == "suffix") for each in op.match_conditions or ()]
         present = memory.namespaces(tx, common_start(matches))
@@ -111,8 +138,6 @@ def _check(op: Op) -> None:
         raise ValueError("limit and offset cannot be negative")
     if isinstance(op, GetOp | PutOp) and "\x00" in op.key:
         raise ValueError("a key cannot contain NUL")
-    if isinstance(op, SearchOp) and op.query:
-        _note_query()
 
 
 def _put(op: PutOp) -> Put:
@@ -135,7 +160,7 @@ def _result(op: Op, result: Any) -> Result:
     if isinstance(op, GetOp):
         return None if result is None else Item(**_facts(result))
     if isinstance(op, SearchOp):
-        return [SearchItem(**_facts(item)) for item in result]
+        return [SearchItem(**_facts(item), score=item.score) for item in result]
     namespaces: list[Namespace] | None = result
     return namespaces
 
@@ -153,4 +178,4 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 @cache
 def _note_query() -> None:
-    log.warning("semantic search is not supported: `query` is ignored, only namespace and filter apply")
+    log.warning("there is no store.index: `query` is ignored, only namespace and filter apply")

@@ -7,7 +7,7 @@ An expired memory is never returned, whether or not its row has been deleted yet
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -34,8 +34,9 @@ from assent.identity.model.visibility import Visible, shows
 from assent.identity.rows.visibility import is_visible
 from assent.kernel.quotas import quotas
 from assent.kernel.store import sizes
-from assent.kernel.store.tables import TENANT, Instant, memories, runs, threads
+from assent.kernel.store.tables import TENANT, Instant, memories, memory_vectors, runs, threads
 from assent.kernel.store.transaction import Tx
+from assent.kernel.store.vectors import Vector, similarity
 from assent.threads.model.threads import Visibility
 from assent.threads.rows.memory_filters import condition
 
@@ -94,9 +95,24 @@ class Put:
     key: str
     value: Mapping[str, Any] | None
     ttl_minutes: float | None = None
+    vectors: Mapping[str, Vector] = field(default_factory=dict)
+    """By the path of their text in the value."""
+    model: str = ""
+    """The embedding of the vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A search for the memories that are most similar to a vector of this embedding."""
+
+    vector: Vector
+    model: str
+    pgvector: bool = False
+    """Whether Postgres has the extension."""
 
 
 _NOW = bindparam("now", type_=Instant())
+_NEAR = bindparam("near", type_=memory_vectors.c.vector.type)
 _ALIVE = or_(memories.c.expires_at.is_(None), memories.c.expires_at > _NOW)
 _IS_THIS = (
     memories.c.tenant_id == TENANT,
@@ -105,6 +121,11 @@ _IS_THIS = (
 )
 _GET = select(memories).where(*_IS_THIS)
 _REMOVE = delete(memories).where(*_IS_THIS)
+_FORGET = delete(memory_vectors).where(
+    memory_vectors.c.tenant_id == TENANT,
+    memory_vectors.c.namespace == bindparam("in_namespace"),
+    memory_vectors.c.key == bindparam("with_key"),
+)
 _REFRESH = (
     update(memories)
     .where(*_IS_THIS, memories.c.ttl_minutes == bindparam("ttl"), memories.c.expires_at > _NOW)
@@ -153,6 +174,42 @@ def _page(
     return ordered.limit(limit).offset(offset)
 
 
+def nearest(
+    tx: Tx,
+    below: Namespace,
+    wanted: Mapping[str, Any],
+    near: Near,
+    *,
+    limit: int,
+    offset: int,
+    visible: Visible | None = None,
+    limited: bool = False,
+) -> list[Memory]:
+    """As `search`, the most similar first; after them those without a vector, the latest first. `limited`: refuses a
+    page that exceeds the limit of an answer."""
+    page = _ranking(tx, below, wanted, near, visible).limit(limit).offset(offset)
+    ranked = tx.all(page, now=tx.now(), near=near.vector, model=near.model)
+    if limited:
+        tx.limits.require_answer(sum(row.size for row in ranked), len(ranked), hint="use a smaller `limit`")
+    matching = [(get(tx, _labels(row.namespace), row.key), row.score) for row in ranked]
+    return [replace(memory, score=score) for memory, score in matching if memory is not None]
+
+
+def _ranking(tx: Tx, below: Namespace, wanted: Mapping[str, Any], near: Near, visible: Visible | None) -> Select[Any]:
+    """Of several vectors of a memory the most similar counts. The values are not read: most are not on the page."""
+    columns, vectors = memories.c, memory_vectors.c
+    best = func.max(similarity(vectors.vector, _NEAR, tx.dialect, pgvector=near.pgvector))
+    same = (vectors.tenant_id == TENANT, vectors.namespace == columns.namespace, vectors.key == columns.key)
+    score = select(best).where(*same, vectors.model == bindparam("model")).correlate(memories).scalar_subquery()
+    size = sizes.total([columns.value]).label("size")
+    listed = select(columns.namespace, columns.key, score.label("score"), size, columns.updated_at)
+    listed = listed.where(columns.tenant_id == TENANT, _ALIVE, *_below(below))
+    listed = listed.where(*condition(columns.value, wanted, tx.dialect), *_seen(visible, tx.dialect))
+    ranked = listed.subquery()
+    order = (ranked.c.score.desc().nulls_last(), ranked.c.updated_at.desc(), ranked.c.namespace, ranked.c.key)
+    return select(ranked.c.namespace, ranked.c.key, ranked.c.score, ranked.c.size).order_by(*order)
+
+
 def namespaces(tx: Tx, below: Namespace = (), visible: Visible | None = None) -> list[Namespace]:
     """The namespaces with memories, in no order."""
     listed = _NAMESPACES.where(*_below(below), *_seen(visible, tx.dialect))
@@ -182,6 +239,13 @@ def put(tx: Tx, puts: Iterable[Put], by: Ownership = NOBODY, visible: Visible | 
             ends = _ends(entry.ttl_minutes, tx.now())
             if not tx.change(upsert, **row, now=tx.now(), expires_at=ends):
                 raise Conflict("another agent stores a private item under this key", hint="use another namespace")
+            _put_vectors(tx, namespace, entry)
+
+
+def _put_vectors(tx: Tx, namespace: str, entry: Put) -> None:
+    tx.change(_FORGET, in_namespace=namespace, with_key=entry.key)
+    named = {"namespace": namespace, "key": entry.key, "model": entry.model}
+    tx.insert_all(memory_vectors, [{**named, "path": path, "vector": each} for path, each in entry.vectors.items()])
 
 
 def refresh(tx: Tx, read: Sequence[Memory]) -> None:

@@ -43,7 +43,7 @@ from assent.runs import cancellation
 from assent.runs.assistants.assistants import Assistants
 from assent.runs.bus.memory import MemoryBus
 from assent.runs.bus.news import News
-from assent.runs.crons.crons import Crons
+from assent.runs.crons.crons import Crons, StoredCrons
 from assent.runs.crons.firing import Firing
 from assent.runs.engine.runner import Runner
 from assent.runs.imports import Importing
@@ -96,6 +96,7 @@ class Services:
     passkeys: Passkeys
     deliveries: Deliveries
     policies: Policies
+    crons: StoredCrons
     onboarding: Onboarding
     retention: Retention
     usage: UsageCount
@@ -143,6 +144,7 @@ def create_services(store: Store, settings: Settings) -> Services:
         passkeys=Passkeys(store),
         deliveries=Deliveries(store, secret=partial(secret_key.load, settings)),
         policies=Policies(store),
+        crons=StoredCrons(store),
         onboarding=Onboarding(access, users, keys),
         retention=Retention(
             store,

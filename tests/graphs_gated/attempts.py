@@ -447,6 +447,8 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "POST /inbox/policies/test": policy_pages,
     "POST /inbox/policies/standing/{approval_id}/revocation": pages,
     "POST /inbox/audit/verification": pages,
+    "POST /inbox/crons/{cron_id}/state": lambda target: iter([{"data": {"enabled": "yes"}}]),
+    "POST /inbox/crons/{cron_id}/removal": pages,
     "POST /inbox/inboxes": inbox_pages,
     "POST /inbox/inboxes/{inbox_id}": inbox_pages,
     "POST /inbox/inboxes/{inbox_id}/removal": pages,

@@ -47,6 +47,7 @@ from assent.surfaces.web import assets
 from assent.surfaces.web import errors as page_errors
 from assent.surfaces.web.pages import account, bulk, people, sign_in
 from assent.surfaces.web.pages import audit as audit_pages
+from assent.surfaces.web.pages import crons as crons_pages
 from assent.surfaces.web.pages import inbox as inbox_pages
 from assent.surfaces.web.pages import inboxes as inboxes_pages
 from assent.surfaces.web.pages import insights as insights_pages
@@ -165,6 +166,7 @@ def _pages(
     yield people.routes(services.users, services.passkeys, shell)
     yield account.routes(services.passkeys, relying, shell)
     yield insights_pages.routes(figures, store, shell)
+    yield crons_pages.routes(engine.crons, engine.assistants, store, shell)
     yield threads_pages.routes(sources, shell, settings)
     yield bulk.routes(engine.inbox, shell)
     yield inbox_pages.routes(Desk(engine.inbox, services.deliveries, store, settings.undo_window), relying, shell)

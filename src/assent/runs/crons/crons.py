@@ -42,7 +42,41 @@ class Wanted:
     metadata: dict[str, Any] | None = None
 
 
-class Crons:
+class StoredCrons:
+    """Crons as they are stored: enough to find and delete them, also beside a server."""
+
+    def __init__(self, store: Store, authorizer: Authorizer | None = None) -> None:
+        self._store = store
+        self._may = CronAccess(authorizer)
+
+    async def get(self, caller: Principal, cron_id: str) -> Cron:
+        visible = await self._may.read(caller, _uuid(cron_id))
+        return _shown(await self._store.read(caller.tenant, crons.get, cron_id), cron_id, visible)
+
+    async def delete(self, caller: Principal, cron_id: str) -> None:
+        visible = await self._may.delete(caller, _uuid(cron_id))
+        await self._store.write(caller.tenant, _delete, caller, cron_id, visible)
+
+    async def search(
+        self,
+        caller: Principal,
+        query: Query,
+        *,
+        sort_by: SortBy = "created_at",
+        descending: bool = True,
+        limit: int = 10,
+        offset: int = 0,
+    ) -> tuple[list[Cron], int]:
+        """One page, and the number of all matches."""
+        query = await self._may.search(caller, query, limit=limit, offset=offset)
+        order: dict[str, Any] = {"sort_by": sort_by, "descending": descending}
+        return await self._store.read(caller.tenant, crons.search, query, **order, limit=limit, offset=offset)
+
+    async def count(self, caller: Principal, query: Query) -> int:
+        return await self._store.read(caller.tenant, crons.count, await self._may.search(caller, query))
+
+
+class Crons(StoredCrons):
     def __init__(
         self,
         store: Store,
@@ -53,10 +87,9 @@ class Crons:
         visibility: Visibility = Visibility.SHARED,
     ) -> None:
         """`visibility`: of new crons."""
-        self._store = store
+        super().__init__(store, authorizer)
         self._runs = runs
         self._assistants = assistants
-        self._may = CronAccess(authorizer)
         self._threads = ThreadAccess(authorizer)
         self._visibility = visibility
 
@@ -90,10 +123,6 @@ class Crons:
         await self._check(caller, draft)
         return await self._store.write(caller.tenant, _create, caller, draft, visible)
 
-    async def get(self, caller: Principal, cron_id: str) -> Cron:
-        visible = await self._may.read(caller, _uuid(cron_id))
-        return _shown(await self._store.read(caller.tenant, crons.get, cron_id), cron_id, visible)
-
     async def update(self, caller: Principal, cron_id: str, wanted: Wanted) -> Cron:
         if not wanted.payload:
             raise BadRequest("Request body cannot be empty")
@@ -107,28 +136,6 @@ class Crons:
         draft = {"payload": payload, "metadata": present.metadata | clean_metadata(metadata)}
         await self._check(caller, _facts(present) | draft)
         return await self._store.write(caller.tenant, _change, caller, present, wanted, draft)
-
-    async def delete(self, caller: Principal, cron_id: str) -> None:
-        visible = await self._may.delete(caller, _uuid(cron_id))
-        await self._store.write(caller.tenant, _delete, caller, cron_id, visible)
-
-    async def search(
-        self,
-        caller: Principal,
-        query: Query,
-        *,
-        sort_by: SortBy = "created_at",
-        descending: bool = True,
-        limit: int = 10,
-        offset: int = 0,
-    ) -> tuple[list[Cron], int]:
-        """One page, and the number of all matches."""
-        query = await self._may.search(caller, query, limit=limit, offset=offset)
-        order: dict[str, Any] = {"sort_by": sort_by, "descending": descending}
-        return await self._store.read(caller.tenant, crons.search, query, **order, limit=limit, offset=offset)
-
-    async def count(self, caller: Principal, query: Query) -> int:
-        return await self._store.read(caller.tenant, crons.count, await self._may.search(caller, query))
 
     async def _assistant(self, caller: Principal, name_or_id: str) -> str:
         try:

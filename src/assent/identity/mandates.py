@@ -55,17 +55,15 @@ class Mandates:
     def _user(self, tx: Tx, kind: Kind, mandate: dict[str, Any]) -> Principal:
         if not self._handlers:
             raise Forbidden("its author is a user of an auth file that the project no longer has")
-        user = AuthUser(mandate["user"], None)
-        scopes = known_scopes(mandate["scopes"])
-        return Principal(kind, mandate["id"], mandate["name"], tx.tenant, scopes, user=user)
+        user, scopes = AuthUser(mandate["user"], None), known_scopes(mandate["scopes"])
+        return Principal(kind, mandate["id"], user["display_name"], tx.tenant, scopes, user=user)
 
 
 def record(caller: Principal) -> dict[str, Any]:
-    """The caller's mandate, as JSON."""
+    """The caller's mandate, as JSON. Names are looked up when they are needed, so that they can be erased."""
     return {
         "kind": caller.kind.value,
         "id": caller.id,
-        "name": caller.name,
         "scopes": sorted(caller.scopes),
         "credential": caller.credential if (caller.credential or "").startswith(f"{_KEY}:") else None,
         "user": None if caller.user is None else dict(caller.user),

@@ -97,7 +97,7 @@ def _texts(value: Mapping[str, Any], fields: Sequence[str]) -> dict[str, str]:
 async def _has_pgvector(store: Store) -> bool:
     if await store.read(None, lambda tx: tx.dialect) != "postgresql":
         return False
-    if await store.read(None, lambda tx: tx.first(_EXTENSION) is not None):
+    if await store.read(None, _is_installed):
         return True
     reason = "the server does not have the extension"
     if await store.read(None, lambda tx: tx.first(_AVAILABLE) is not None):
@@ -106,8 +106,14 @@ async def _has_pgvector(store: Store) -> bool:
             return True
         except Exception as error:  # noqa: BLE001 - any database error: the search works without it
             reason = str(getattr(error, "orig", error)).strip()
+    if await store.read(None, _is_installed):  # by another process in the meantime
+        return True
     log.warning("pgvector is not used: search of the store is exact and slow", extra={"reason": reason})
     return False
+
+
+def _is_installed(tx: Tx) -> bool:
+    return tx.first(_EXTENSION) is not None
 
 
 def _create(tx: Tx) -> None:

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from sqlalchemy import func, select
 
@@ -129,7 +130,7 @@ async def kill_some(crew: Crew, kills: int, *, seconds: float) -> None:
     """One after the other, each replaced at once."""
     dice = random.Random(20261118)
     for _ in range(kills):
-        await asyncio.sleep(dice.uniform(0.2, 1.8) * seconds / kills / 2)
+        await asyncio.sleep(dice.uniform(0.2, 1.8) * seconds / kills / 2)  # the random moment is the point of this test
         worker = crew.workers.pop(dice.randrange(len(crew.workers)))
         await asyncio.to_thread(worker.kill)
         await crew.hire()
@@ -185,7 +186,7 @@ async def test_due_times_of_a_killed_server_are_fired_once_or_reported(
         made = await _made_over_http(server, count(full=100, quick=20), seconds=seconds)
         dice = random.Random(7)
         for _ in range(kills):
-            await asyncio.sleep(dice.uniform(0.2, 1.8) * seconds / kills / 3)
+            await asyncio.sleep(dice.uniform(0.2, 1.8) * seconds / kills / 3)  # as above
             await asyncio.to_thread(server.kill)
             await asyncio.to_thread(server.start)
         async with opened(database) as store:
@@ -203,8 +204,6 @@ async def test_due_times_of_a_killed_server_are_fired_once_or_reported(
 
 
 async def _made_over_http(server: ServerProcess, number: int, *, seconds: float) -> list[str]:
-    import httpx
-
     made = []
     async with httpx.AsyncClient(base_url=server.url, timeout=30) as http:
         for index in range(number):

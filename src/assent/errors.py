@@ -44,6 +44,7 @@ code below a surface does not depend on HTTP.
     ├── TooManyRequests               rate_limited          429   try again after `retry_after` seconds
     │   └── QuotaExceeded             quota_exceeded        429   of the tenant (+ `quota`, `limit`)
     ├── AssistantFailed               assistant_failed      502   the assistant's model or a server it needs (+ `id`)
+    ├── EmbeddingFailed               embedding_failed      502   the function or provider of `store.index` (+ `id`)
     ├── StateError                    invalid_state         500   a graph's state cannot be stored in a checkpoint
     │   ├── BlockedType               blocked_type          500   of a type that checkpoints may not hold
     │   └── UnreadableState           unreadable_state      500   stored bytes cannot be decoded
@@ -380,6 +381,13 @@ class AssistantFailed(AssentError):
     """The assistant's model, or a server that it needs, failed."""
 
     code = "assistant_failed"
+    status = 502
+
+
+class EmbeddingFailed(AssentError):
+    """The function or the provider of `store.index` failed. The log has the details."""
+
+    code = "embedding_failed"
     status = 502
 
 

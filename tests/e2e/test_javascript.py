@@ -56,7 +56,7 @@ def run(node: Path, url: str, folder: Path, version: str, name: str, **more: str
 
 @pytest.mark.promise("SERVE-01")
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", ["assistants", "threads", "runs"])
+@pytest.mark.parametrize("name", ["assistants", "threads", "runs", "store_crons"])
 def test_javascript_sdk_works_on_every_route(javascript: Run, version: str, name: str) -> None:
     javascript(version, name)
 

@@ -191,6 +191,19 @@ def stateless(target: Target) -> Iterator[Sent]:
         yield {"json": {"assistant_id": target.graph, "config": chosen, "on_completion": "keep", **body}}
 
 
+def crons(target: Target) -> Iterator[Sent]:
+    """Due every second, so that they fire at once."""
+    due = {"assistant_id": target.graph, "schedule": "* * * * * *", "on_run_completed": "keep"}
+    yield {"json": {**due, "command": {"resume": {target.interrupt_id: APPROVALS[0]}}}}
+    for config in configs(target):
+        yield {"json": {**due, "config": config}}
+        yield {"json": {**due, "config": config, "input": target.script()}}
+    for strategy, moved in product(STRATEGIES, moves(target)):
+        yield {"json": {**due, **moved, "multitask_strategy": strategy}}
+    if not target.stops:
+        yield {"json": {**due, "assistant_id": "stock", "multitask_strategy": "enqueue"}}
+
+
 def state_updates(target: Target) -> Iterator[Sent]:
     for changed, node in product((target.changed(), {}, None), (target.prepares, target.acts, "__start__", None)):
         yield {"json": {"values": changed, "as_node": node}}
@@ -395,12 +408,12 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "DELETE /assistants/{assistant_id}": with_params({}, {"delete_threads": "true"}),
     "POST /assistants/{assistant_id}/versions": bodies({}),
     "POST /assistants/{assistant_id}/latest": bodies({"version": 1}, {"version": 2}),
-    "POST /runs/crons": stateless,
+    "POST /runs/crons": crons,
     "POST /runs/crons/search": bodies({}),
     "POST /runs/crons/count": bodies({}),
     "DELETE /runs/crons/{cron_id}": nothing,
-    "PATCH /runs/crons/{cron_id}": bodies({}),
-    "POST /threads/{thread_id}/runs/crons": stateless,
+    "PATCH /runs/crons/{cron_id}": bodies({"enabled": True}, {"input": {"text": "x"}}),
+    "POST /threads/{thread_id}/runs/crons": crons,
     "DELETE /store/items": bodies({"namespace": ["a"], "key": "k"}),
     "PUT /store/items": bodies({"namespace": ["a"], "key": "k", "value": {}}),
     "POST /store/items/search": bodies({"namespace_prefix": []}),
@@ -434,6 +447,8 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "POST /inbox/policies/test": policy_pages,
     "POST /inbox/policies/standing/{approval_id}/revocation": pages,
     "POST /inbox/audit/verification": pages,
+    "POST /inbox/crons/{cron_id}/state": lambda target: iter([{"data": {"enabled": "yes"}}]),
+    "POST /inbox/crons/{cron_id}/removal": pages,
     "POST /inbox/inboxes": inbox_pages,
     "POST /inbox/inboxes/{inbox_id}": inbox_pages,
     "POST /inbox/inboxes/{inbox_id}/removal": pages,

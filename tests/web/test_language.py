@@ -16,7 +16,7 @@ from assent.review.decisions import confirmation
 from assent.review.model.calls import kinds
 from assent.review.policies import API, BUILT_IN, FILE
 from assent.surfaces.web import language, preferences
-from assent.surfaces.web.pages import insights, keys, people
+from assent.surfaces.web.pages import crons, insights, keys, people
 from assent.surfaces.web.preferences import Preferences
 from assent.surfaces.web.rendering import environment
 from assent.surfaces.web.text import times, words
@@ -54,7 +54,7 @@ def in_tables() -> Iterator[str]:
     yield from (place.label for place in shell.PLACES)
     yield from preferences.THEMES.values()
     yield from (risk.capitalize() for risk in facets._RISKS)
-    signs = (thread_page.STATUSES, thread_page.RUNS, conversation._ROLES, insights.OUTCOMES)
+    signs = (thread_page.STATUSES, thread_page.RUNS, conversation._ROLES, insights.OUTCOMES, crons.SIGNS)
     yield from (sign.word for table in signs for sign in table.values())
     yield from (conversation._UNKNOWN.word, *insights.AGES, *(unit for *_, unit in charts._UNITS))
     yield from (sign.word for sign in policy_views.EFFECTS.values())

@@ -78,6 +78,27 @@ class Runs:
         await self._stop(caller.tenant, replaced)
         return run
 
+    async def create_if(
+        self, caller: Principal, thread_id: str | None, request: RunRequest, claim: Callable[[Tx, str], bool]
+    ) -> Run | None:
+        """As `create`, in the transaction of a `claim` with the run's id, and only if that succeeds."""
+        run_id = new_id()
+        starting = await self._prepared(caller, thread_id, request, run_id)
+        async with noted(self._store, caller):
+            started = await self._store.write(caller.tenant, lambda tx: starting(tx) if claim(tx, run_id) else None)
+        if started is None:
+            return None
+        await self._stop(caller.tenant, started[1])
+        return started[0]
+
+    async def check(self, request: RunRequest) -> None:
+        """Refuses a request for its content, whoever sends it."""
+        await require_all_unmasked(input=request.input, command=request.command, context=request.context)
+        if request.webhook is not None:
+            self._targets.check_url(request.webhook)
+        texts = {name: getattr(request, name) for name in ("metadata", "config", "context")}
+        await documents.require_given(self._store.limits, **texts)
+
     async def create_all(self, caller: Principal, requests: Sequence[RunRequest]) -> list[Run]:
         """Creates several runs in one transaction, each with its own thread."""
         starting = [await self._prepared(caller, None, request, new_id()) for request in requests]
@@ -88,11 +109,7 @@ class Runs:
         caller.require(Scope.RUNS_WRITE)
         if thread_id is None and request.answers:
             raise BadRequest("You must provide a thread_id when resuming.")
-        await require_all_unmasked(input=request.input, command=request.command, context=request.context)
-        if request.webhook is not None:
-            self._targets.check_url(request.webhook)
-        texts = {name: getattr(request, name) for name in ("metadata", "config", "context")}
-        await documents.require_given(self._store.limits, **texts)
+        await self.check(request)
         assistant = await self._assistants.finder(caller, request.assistant_id)
         strategy = request.multitask_strategy or self._default_strategy
         visible, request = await self._may.create_run(caller, thread_id, run_id, request, strategy)

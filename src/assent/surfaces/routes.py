@@ -34,7 +34,7 @@ from assent.surfaces.api import (
     sessions,
     users,
 )
-from assent.surfaces.api.langgraph import assistants, runs, system, threads
+from assent.surfaces.api.langgraph import assistants, crons, runs, store, system, threads
 from assent.surfaces.http import boundary, custom_routes, errors, routing
 from assent.surfaces.http.authentication import Authentication
 from assent.surfaces.http.documents import add_schema
@@ -47,6 +47,7 @@ from assent.surfaces.web import assets
 from assent.surfaces.web import errors as page_errors
 from assent.surfaces.web.pages import account, bulk, people, sign_in
 from assent.surfaces.web.pages import audit as audit_pages
+from assent.surfaces.web.pages import crons as crons_pages
 from assent.surfaces.web.pages import inbox as inbox_pages
 from assent.surfaces.web.pages import inboxes as inboxes_pages
 from assent.surfaces.web.pages import insights as insights_pages
@@ -127,6 +128,7 @@ def _apis(
 ) -> Iterator[APIRouter]:
     """Routes are matched in order, so the most requested ones come first."""
     relying = Relying(settings.public_url)
+    yield crons.routes(engine.crons)
     yield runs.routes(engine.runs)
     yield threads.routes(engine.threads)
     yield health.routes(services.store)
@@ -140,6 +142,7 @@ def _apis(
     yield audit.routes(services.audit)
     yield deliveries.routes(services.deliveries)
     yield assistants.routes(engine.assistants)
+    yield store.routes(engine.items)
     yield system.routes(engine.metrics)
     yield insights.routes(figures)
 
@@ -163,6 +166,7 @@ def _pages(
     yield people.routes(services.users, services.passkeys, shell)
     yield account.routes(services.passkeys, relying, shell)
     yield insights_pages.routes(figures, store, shell)
+    yield crons_pages.routes(engine.crons, engine.assistants, store, shell)
     yield threads_pages.routes(sources, shell, settings)
     yield bulk.routes(engine.inbox, shell)
     yield inbox_pages.routes(Desk(engine.inbox, services.deliveries, store, settings.undo_window), relying, shell)

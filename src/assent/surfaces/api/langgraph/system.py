@@ -31,26 +31,6 @@ class Missing(NamedTuple):
 
 MISSING = (
     Missing(
-        "crons",
-        "Crons",
-        (
-            ("POST", "/runs/crons"),
-            ("POST", "/runs/crons/search"),
-            ("POST", "/runs/crons/count"),
-            ("GET PATCH DELETE", "/runs/crons/{cron_id}"),
-            ("POST", "/threads/{thread_id}/runs/crons"),
-        ),
-    ),
-    Missing(
-        "store",
-        "The store API",
-        (
-            ("GET PUT DELETE", "/store/items"),
-            ("POST", "/store/items/search"),
-            ("POST", "/store/namespaces"),
-        ),
-    ),
-    Missing(
         "event_streaming",
         "Event streaming (protocol v2 and v3)",
         (("POST", "/threads/{thread_id}/commands"), ("POST", "/threads/{thread_id}/stream/events")),
@@ -91,7 +71,7 @@ def routes(metrics: Metrics) -> APIRouter:
 
 def _info() -> dict[str, Any]:
     tracing = dict.fromkeys(("langsmith", "langsmith_tracing_replicas", "langsmith_tracing_session_on_runs"), False)
-    flags = {"assistants": True, "strict_resume": True, **tracing}
+    flags = {"assistants": True, "crons": True, "store": True, "strict_resume": True, **tracing}
     nothing = {"project_id": None, "host_revision_id": None, "revision_id": None, "tenant_id": None}
     return {
         "version": version("assent"),

@@ -43,6 +43,7 @@ from assent.runs.assistants.assistants import Assistants
 from assent.runs.bus.memory import MemoryBus
 from assent.runs.bus.news import News
 from assent.runs.engine.runner import Runner
+from assent.runs.events.streams import EventStreams
 from assent.runs.imports import Importing
 from assent.runs.metrics import Metrics, Workers
 from assent.runs.project.failures import Failures
@@ -70,6 +71,7 @@ class Engine:
     queue: Queue
     assistants: Assistants
     runs: Runs
+    events: EventStreams
     threads: Threads
     metrics: Metrics
     inbox: Inbox
@@ -226,7 +228,8 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
         )
         executes = _on_sqlite(settings) or settings.run_in_server
         metrics = Metrics(store, (lambda: Workers(settings.run_concurrency, queue.active)) if executes else None)
-        yield Engine(project, queue, assistants, runs, threads, metrics, inbox, live, custom_auth)
+        events = EventStreams(store, bus, runs)
+        yield Engine(project, queue, assistants, runs, events, threads, metrics, inbox, live, custom_auth)
     finally:
         await live.close()
         await anchoring.close()

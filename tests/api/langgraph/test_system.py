@@ -34,16 +34,17 @@ async def test_info_needs_no_key_and_tells_what_is_served(server: Server) -> Non
         "tenant_id": None,
     }
     later = {flag for flag, served in body["flags"].items() if not served}
-    assert {"crons", "store", "event_streaming", "mcp", "a2a", "langsmith"} <= later
+    assert {"crons", "store", "mcp", "a2a", "langsmith"} <= later
     assert body["flags"]["assistants"] is True
+    assert body["flags"]["event_streaming"] is True
 
 
 @only_sqlite
-async def test_unsupported_route_is_501_with_text_and_code(client: httpx.AsyncClient) -> None:
-    assert len(MISSING_ROUTES) == 23
+async def test_unsupported_route_is_404_with_text_and_code(client: httpx.AsyncClient) -> None:
+    assert len(MISSING_ROUTES) == 21
     for method, path, flag in MISSING_ROUTES:
         response = await client.request(method, path.format(cron_id="c", thread_id="t", assistant_id="a"), json={})
-        assert response.status_code == 501, path
+        assert response.status_code == 404, path
         told = response.json()
         assert (told["code"], told["feature"]) == ("not_implemented", flag)
         assert "not served" in told["detail"]

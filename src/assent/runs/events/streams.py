@@ -10,12 +10,13 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from assent.errors import NotFound, Unavailable
+from assent.errors import NotFound, Unauthenticated, Unavailable
+from assent.identity.access import holder
 from assent.identity.model.access import Principal
 from assent.kernel.store.ports import Store
 from assent.runs.events.model.events import REQUESTED, Event, base_of, milliseconds
@@ -48,10 +49,37 @@ class EventStreams:
         self._store = store
         self._bus = bus
         self._runs = runs
+        self._serving = set[asyncio.Task[Any]]()
 
     async def require(self, caller: Principal, thread_id: str) -> None:
         """Refuses a caller who may not read the thread."""
         (await self._runs.follow_thread(caller, thread_id)).close()
+
+    async def current(self, caller: Principal) -> Principal:
+        """The caller with the rights of now. Users of the project's own auth handlers have no credential of Assent:
+        their handlers are asked again for every use."""
+        if caller.credential is None:
+            return caller
+        principal = await self._store.read(None, holder, caller.credential)
+        if principal is None:
+            raise Unauthenticated("the credential has expired or was revoked")
+        return principal
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Around the current task, which serves a client that would stay connected."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        try:
+            yield
+        finally:
+            self._serving.discard(task)
+
+    async def close(self) -> None:
+        """Disconnects the clients, which connect again after the next start."""
+        for task in self._serving:
+            task.cancel()
 
     def open(self, caller: Principal, thread_id: str, wants: Wants, *, since: int = 0) -> ThreadEvents:
         """The wanted events numbered above `since`."""

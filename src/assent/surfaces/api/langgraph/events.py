@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Response
+from fastapi import APIRouter, Body, Response, WebSocket
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import ValidationError
 
@@ -18,6 +18,7 @@ from assent.runs.events.model.events import Event
 from assent.runs.events.streams import EventStreams, ThreadEvents
 from assent.runs.runs import Runs
 from assent.surfaces.api.langgraph import streams
+from assent.surfaces.api.langgraph.event_sockets import EventSocket
 from assent.surfaces.api.langgraph.routing import router
 from assent.surfaces.api.langgraph.runbody import RunBody
 from assent.surfaces.http.authentication import Caller
@@ -55,7 +56,13 @@ def routes(runs: Runs, events: EventStreams) -> APIRouter:
             raise BadRequest(str(error)) from None
         await events.require(caller, thread_id)
         opened = events.open(caller, thread_id, wanted.matches, since=counted(asked.get("since")) or 0)
-        return StreamingResponse(_sent(opened), media_type="text/event-stream", headers=streams.UNBUFFERED)
+        return StreamingResponse(_sent(events, opened), media_type="text/event-stream", headers=streams.UNBUFFERED)
+
+    @api.websocket("/threads/{thread_id}/stream/events")
+    async def event_socket(socket: WebSocket, thread_id: str) -> None:
+        opened = EventSocket(socket, socket.state.principal, thread_id, socket.app.state.admission)
+        with events.serving():
+            await opened.serve(commands, events)
 
     return api
 
@@ -68,10 +75,11 @@ def _run_request(fields: dict[str, Any]) -> RunRequest:
         raise Invalid(problems=problems) from None
 
 
-async def _sent(opened: ThreadEvents) -> AsyncIterator[bytes]:
+async def _sent(events: EventStreams, opened: ThreadEvents) -> AsyncIterator[bytes]:
     try:
-        async for event in opened:
-            yield streams.HEARTBEAT if event is None else _encoded(event)
+        with events.serving():
+            async for event in opened:
+                yield streams.HEARTBEAT if event is None else _encoded(event)
     except AssentError as error:
         closing = {"type": "error", "id": None, "error": error.code, "message": error.message}
         yield b"event: error\r\ndata: " + jsonable.dump(closing) + b"\r\n\r\n"

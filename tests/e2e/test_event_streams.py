@@ -11,7 +11,7 @@ import httpx
 import pytest
 from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
-from tests.e2e.eventing import ALL, ENDED, HELLO, command, new_id, of, read, started, tells, until
+from tests.e2e.eventing import ENDED, HELLO, command, new_id, of, read, started, tells, until
 from tests.e2e.holding import Gates, new_thread
 from tests.servers import ServerProcess
 
@@ -272,6 +272,9 @@ async def test_a_bad_selection_is_refused(http: httpx.AsyncClient, client: LangG
     assert "channels" in answer.json()["detail"]
 
 
-async def test_events_of_an_unknown_thread_are_not_found(http: httpx.AsyncClient) -> None:
-    answer = await http.post(f"/threads/{new_id()}/stream/events", json={"channels": ALL})
-    assert answer.status_code == 404
+async def test_a_stream_opened_before_its_thread_gets_the_first_run(http: httpx.AsyncClient) -> None:
+    """JavaScript clients subscribe first."""
+    thread = new_id()
+    opened = asyncio.create_task(until(http, thread, ENDED))
+    await started(http, "echo", {"text": "x"}, thread)
+    assert of("values", await opened)[-1] == {"text": "x", "reply": "x"}

@@ -29,6 +29,8 @@ from assent.threads.rows import frames, runs, threads
 from assent.threads.rows.frames import Begun
 
 IDLE_SECONDS = 5.0
+_LOOK_AGAIN_SECONDS = 0.02
+"""Limits how often a stream looks for a thread that its caller may not read, however busy that thread is."""
 Wants = Callable[[Event], bool]
 
 
@@ -52,8 +54,9 @@ class EventStreams:
         self._serving = set[asyncio.Task[Any]]()
 
     async def require(self, caller: Principal, thread_id: str) -> None:
-        """Refuses a caller who may not read the thread."""
-        (await self._runs.follow_thread(caller, thread_id)).close()
+        """Refuses a caller who may read no threads."""
+        with suppress(NotFound):
+            (await self._runs.follow_thread(caller, thread_id)).close()
 
     async def current(self, caller: Principal) -> Principal:
         """The caller with the rights of now. Users of the project's own auth handlers have no credential of Assent:
@@ -131,15 +134,19 @@ class ThreadEvents:
                 subscription.close()
 
     async def _subscribed(self) -> Subscription | None:
-        """None while the thread does not exist: a web socket may be opened before its first run. A thread that the
-        caller may not read looks the same."""
+        """None if the thread did not exist for a while: clients subscribe before they start the run that creates it. A
+        thread that the caller may not read looks the same, also in time."""
         coming = self._bus.follow(Topic(self._caller.tenant, self._thread_id, of_thread=True), after=None)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + IDLE_SECONDS
         try:
-            return await self._runs.follow_thread(self._caller, self._thread_id)
-        except NotFound:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(IDLE_SECONDS):
-                    await coming.next()
+            while loop.time() < until:
+                with suppress(NotFound):
+                    return await self._runs.follow_thread(self._caller, self._thread_id)
+                with suppress(TimeoutError, FellBehind):
+                    async with asyncio.timeout_at(until):
+                        await coming.next()
+                        await asyncio.sleep(_LOOK_AGAIN_SECONDS)
             return None
         finally:
             coming.close()

@@ -15,7 +15,7 @@ from assent.runs.events.model import states
 from assent.runs.events.model.channels import node_of
 from assent.runs.events.model.events import REQUESTED, Event, base_of
 from assent.runs.upstream import INTERRUPT
-from assent.threads.model.frames import Frame
+from assent.threads.model.frames import ATTEMPT_STRIDE, Frame
 from assent.threads.model.runs import Run, RunStatus
 
 Namespace = tuple[str, ...]
@@ -23,6 +23,9 @@ Namespace = tuple[str, ...]
 _TOLD = ("running", "completed", "failed", "interrupted")
 _ENDS = {RunStatus.SUCCESS: "completed", RunStatus.ERROR: "failed", RunStatus.TIMEOUT: "failed"}
 _CUSTOM = "custom:"
+_UNSTORED = 1024
+"""More events than a client can have received from a process that died before it stored their frames. The next attempt
+leaves out their numbers, so that a client which continues after one of them misses nothing."""
 _FROM_GRAPHS = ("values", "updates", "messages", "tools")
 """Frames that show that a subgraph is being executed."""
 
@@ -32,7 +35,7 @@ class RunEvents:
         self._run_id = run.id
         self._graph = run.graph_id
         self._base = base_of(run.started_at or run.ended_at or run.created_at)
-        self._count = 0
+        self._count = self._attempt = 0
         self._states: dict[Namespace, tuple[str, str]] = {}
         """The state and the name of the graph in each namespace."""
         self._announced = set[Namespace]()
@@ -51,6 +54,9 @@ class RunEvents:
         """The events of a frame, which was sent at this time."""
         self._source, self._at = (frame.id, 0), at
         yield from self._begin()
+        if frame.seq // ATTEMPT_STRIDE > self._attempt:
+            self._attempt = frame.seq // ATTEMPT_STRIDE
+            self._count += _UNSTORED
         method, *namespace = frame.event.split("|")
         if method != "metadata":
             yield from self._content(method, tuple(namespace), json.loads(frame.data))

@@ -117,12 +117,10 @@ async def cut_while_reading(client: Client, proxy: CuttingProxy, dice: random.Ra
         reading = asyncio.create_task(client.read(proxy.url, transport))
         while not reading.done() and len(client.events) < before + most:
             await asyncio.wait({reading}, timeout=0.002)
-        if client.is_done:
-            await reading
-            return cuts
-        proxy.cut()
+        if not reading.done():
+            proxy.cut()
+            cuts += 1
         await reading
-        cuts += 1
     return cuts
 
 

@@ -56,7 +56,7 @@ def routes(runs: Runs, events: EventStreams) -> APIRouter:
             raise BadRequest(str(error)) from None
         await events.require(caller, thread_id)
         opened = events.open(caller, thread_id, wanted.matches, since=counted(asked.get("since")) or 0)
-        return StreamingResponse(_sent(events, opened), media_type="text/event-stream", headers=streams.UNBUFFERED)
+        return StreamingResponse(sent(events, opened), media_type="text/event-stream", headers=streams.UNBUFFERED)
 
     @api.websocket("/threads/{thread_id}/stream/events")
     async def event_socket(socket: WebSocket, thread_id: str) -> None:
@@ -75,7 +75,8 @@ def _run_request(fields: dict[str, Any]) -> RunRequest:
         raise Invalid(problems=problems) from None
 
 
-async def _sent(events: EventStreams, opened: ThreadEvents) -> AsyncIterator[bytes]:
+async def sent(events: EventStreams, opened: ThreadEvents) -> AsyncIterator[bytes]:
+    """The bytes of the stream. The reason comes last if the reader may not read on."""
     try:
         with events.serving():
             async for event in opened:

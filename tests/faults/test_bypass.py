@@ -338,7 +338,8 @@ def _routes(scene: str) -> list[str]:
     """On a copy, those of threads; behind a run, those that start another."""
     if scene == WAITING:
         return list(ATTEMPTS)
-    return list(RUNS) if scene == ABOUT_TO_STOP else [route for route in ATTEMPTS if "{thread_id}" in route]
+    starts = [*RUNS, "POST /threads/{thread_id}/commands"]
+    return starts if scene == ABOUT_TO_STOP else [route for route in ATTEMPTS if "{thread_id}" in route]
 
 
 async def _attempt_everything(arena: Arena, *, thin: int, shared: bool = False) -> None:

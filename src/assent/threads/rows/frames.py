@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row, bindparam, delete, exists, func, select
+from sqlalchemy import Row, bindparam, delete, exists, func, or_, select
 
 from assent.kernel.store.tables import TENANT, frames, runs
 from assent.kernel.store.transaction import Tx
@@ -31,12 +31,12 @@ _OF_THREAD = (
     .where(runs.c.tenant_id == TENANT, runs.c.thread_id == bindparam("thread_id"), _BEGAN_AT.is_not(None))
     .order_by(_BEGAN_AT, runs.c.run_id)
 )
-_GOES_ON = exists().where(
+_KEEPS = exists().where(
     runs.c.tenant_id == frames.c.tenant_id,
     runs.c.run_id == frames.c.run_id,
-    runs.c.status.in_(("pending", "running")),
+    or_(runs.c.status.in_(("pending", "running")), runs.c.ended_at >= bindparam("before")),
 )
-_OUTDATED = delete(frames).where(frames.c.at < bindparam("before"), ~_GOES_ON)
+_OUTDATED = delete(frames).where(frames.c.at < bindparam("before"), ~_KEEPS)
 
 
 def append(tx: Tx, stream: Stream, batch: Sequence[Frame]) -> None:
@@ -103,5 +103,6 @@ def of_run(tx: Tx, run_id: str) -> tuple[Run, list[Frame]] | None:
 
 
 def delete_outdated(tx: Tx, before: datetime) -> int:
-    """Deletes frames before this time of runs that have ended or were deleted. Needs a transaction across tenants."""
+    """Deletes the frames of runs that ended before this time or were deleted: those of a run together, since events are
+    numbered by their place in the run. Needs a transaction across tenants."""
     return tx.change(_OUTDATED, before=before)

@@ -63,8 +63,8 @@ def test_javascript_sdk_works_on_every_route(javascript: Run, version: str, name
 
 
 @pytest.mark.promise("SERVE-01")
-@pytest.mark.parametrize("name", ["events", "react"])
-def test_event_streams_work_with_the_javascript_sdk_and_react(javascript: Run, name: str) -> None:
+@pytest.mark.parametrize("name", ["events", "react", "assistant_ui"])
+def test_javascript_chat_clients_stream_ask_and_answer(javascript: Run, name: str) -> None:
     javascript("sdk-1.12", name)
 
 

@@ -208,3 +208,28 @@ def _repeats(client: Client) -> int:
     numbers = [event["seq"] for event in client.events]
     assert numbers == sorted(numbers)
     return len(numbers) - len(set(numbers))
+
+
+@pytest.mark.parametrize("transport", ["sse", "websocket"])
+async def test_a_server_that_stops_cuts_its_streams_so_that_clients_connect_again(
+    server: ServerProcess, transport: str
+) -> None:
+    """The Python SDK takes the clean end of a stream for the end of its run."""
+    broken: list[BaseException] = []
+
+    async def read(thread: str) -> None:
+        try:
+            async for event in (_sse if transport == "sse" else _socket)(server.url, thread, 0):
+                if ENDED(event):
+                    has_read.set()
+        except _BROKEN as error:
+            broken.append(error)
+
+    has_read = asyncio.Event()
+    async with httpx.AsyncClient(base_url=server.url, timeout=30) as http:
+        reading = asyncio.create_task(read(await started(http, "echo", {"text": "x"})))
+    async with asyncio.timeout(60):
+        await has_read.wait()
+        assert await asyncio.to_thread(server.stop) == 0
+        await reading
+    assert len(broken) == 1

@@ -46,6 +46,7 @@ from assent.runs.bus.news import News
 from assent.runs.crons.crons import Crons, StoredCrons
 from assent.runs.crons.firing import Firing
 from assent.runs.engine.runner import Runner
+from assent.runs.events.streams import EventStreams
 from assent.runs.imports import Importing
 from assent.runs.memory.items import StoreItems
 from assent.runs.metrics import Metrics, Workers
@@ -74,6 +75,7 @@ class Engine:
     queue: Queue
     assistants: Assistants
     runs: Runs
+    events: EventStreams
     threads: Threads
     items: StoreItems
     crons: Crons
@@ -243,7 +245,10 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
         live.open()
         executes = _on_sqlite(settings) or settings.run_in_server
         metrics = Metrics(store, (lambda: Workers(settings.run_concurrency, queue.active)) if executes else None)
-        yield Engine(project, queue, assistants, runs, threads, items, crons, firing, metrics, inbox, live, custom_auth)
+        events = EventStreams(store, bus, runs)
+        yield Engine(
+            project, queue, assistants, runs, events, threads, items, crons, firing, metrics, inbox, live, custom_auth
+        )
     finally:
         await live.close()
         await firing.close()

@@ -170,6 +170,39 @@ def moves(target: Target) -> Iterator[Json]:
     yield {"checkpoint_id": target.checkpoints[-1], "command": {"goto": target.acts}}
 
 
+def protocol_commands(target: Target) -> Iterator[Json]:
+    """Commands of the event protocol: every answer, alone and with more, and every way to start a run."""
+    for params in (*_responses(target), *_started(target)):
+        method = "input.respond" if "interrupt_id" in params or "responses" in params else "run.start"
+        yield {"id": 1, "method": method, "params": params}
+    for method in ("agent.getTree", "input.inject", "state.fork", "subscription.subscribe"):
+        yield {"id": 1, "method": method, "params": {"channels": ["values"], "input": target.script()}}
+
+
+def _started(target: Target) -> Iterator[Json]:
+    graphs = (target.graph,) if target.stops else (target.graph, "stock")
+    inputs: list[Any] = [None, target.script(), APPROVALS[0], {target.interrupt_id: APPROVALS[0]}]
+    for graph, strategy, given in product(graphs, (None, *STRATEGIES), inputs):
+        yield {"assistant_id": graph, "input": given, "multitaskStrategy": strategy}
+    for checkpoint, config in product(target.checkpoints, configs(target)):
+        named = {**config.get("configurable", {}), "checkpoint_id": checkpoint}
+        yield {"assistant_id": target.graph, "input": None, "config": {**config, "configurable": named}}
+
+
+def _responses(target: Target) -> Iterator[Json]:
+    for approval in APPROVALS:
+        alone = {"interrupt_id": target.interrupt_id, "response": approval, "namespace": []}
+        yield alone
+        yield {"responses": [alone]}
+        yield {"responses": [alone, {"interrupt_id": "0" * 32, "response": approval}]}
+        yield {**alone, "goto": target.acts}
+        yield {**alone, "update": target.changed()}
+        yield {**alone, "metadata": {"graph_id": "stock"}}
+        yield {"interrupt_id": "decisions", "response": approval}
+    for config in configs(target):
+        yield {"interrupt_id": target.interrupt_id, "response": APPROVALS[0], "config": config}
+
+
 def run_bodies(target: Target) -> Iterator[Sent]:
     for body in runs(target):
         yield {"json": {"assistant_id": target.graph, **body}}
@@ -418,8 +451,8 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "PUT /store/items": bodies({"namespace": ["a"], "key": "k", "value": {}}),
     "POST /store/items/search": bodies({"namespace_prefix": []}),
     "POST /store/namespaces": bodies({}),
-    "POST /threads/{thread_id}/commands": lambda target: iter({"json": command} for command in commands(target)),
-    "POST /threads/{thread_id}/stream/events": bodies({}),
+    "POST /threads/{thread_id}/commands": lambda target: ({"json": sent} for sent in protocol_commands(target)),
+    "POST /threads/{thread_id}/stream/events": bodies({}, {"channels": ["values", "input"]}),
     "POST /mcp": mcp,
     "POST /mcp/": mcp,
     "DELETE /mcp": nothing,

@@ -210,6 +210,16 @@ class Runs:
         topic = Topic(caller.tenant, thread_id, of_thread=True)
         return await self.shown(self._bus.follow(topic, after=None), caller, thread_id)
 
+    async def assistant_of(self, caller: Principal, thread_id: str) -> str | None:
+        """The assistant of the thread's last run. Does not count as a look at the thread's questions."""
+        _require_reader(caller)
+        visible = await self._may.read(caller, thread_id)
+        thread = await self._store.read(caller.tenant, on_thread(visible, threads.get), thread_id)
+        if thread is None:
+            raise no_thread(thread_id)
+        named = thread.metadata.get("assistant_id")
+        return named if isinstance(named, str) else None
+
     async def shown(self, subscription: Subscription, caller: Principal, thread_id: str) -> Subscription:
         """The frames as the caller may see them, for as long as the caller may read the thread."""
         view = await self.view(caller, thread_id)

@@ -34,7 +34,7 @@ from assent.surfaces.api import (
     sessions,
     users,
 )
-from assent.surfaces.api.langgraph import assistants, crons, runs, store, system, threads
+from assent.surfaces.api.langgraph import assistants, crons, events, runs, store, system, threads
 from assent.surfaces.http import boundary, custom_routes, errors, routing
 from assent.surfaces.http.authentication import Authentication
 from assent.surfaces.http.documents import add_schema
@@ -131,6 +131,7 @@ def _apis(
     yield crons.routes(engine.crons)
     yield runs.routes(engine.runs)
     yield threads.routes(engine.threads)
+    yield events.routes(engine.runs, engine.events)
     yield health.routes(services.store)
     yield inbox.routes(engine.inbox, engine.live, relying)
     yield inboxes.routes(views)

@@ -1,6 +1,7 @@
 """REST: the server's info and metrics, and the parts of the LangGraph API that are not served yet.
 
-Those answer 501 with a text and a code, and are false in the flags of `/info`, so that a client can check first.
+Those answer 404 with a text and a code, and are false in the flags of `/info`, so that a client can check first.
+Clients repeat a request for any 5xx.
 """
 
 from __future__ import annotations
@@ -30,11 +31,6 @@ class Missing(NamedTuple):
 
 
 MISSING = (
-    Missing(
-        "event_streaming",
-        "Event streaming (protocol v2 and v3)",
-        (("POST", "/threads/{thread_id}/commands"), ("POST", "/threads/{thread_id}/stream/events")),
-    ),
     Missing("mcp", "The MCP endpoint", (("GET POST DELETE", "/mcp"), ("GET POST DELETE", "/mcp/"))),
     Missing(
         "a2a",
@@ -71,7 +67,8 @@ def routes(metrics: Metrics) -> APIRouter:
 
 def _info() -> dict[str, Any]:
     tracing = dict.fromkeys(("langsmith", "langsmith_tracing_replicas", "langsmith_tracing_session_on_runs"), False)
-    flags = {"assistants": True, "crons": True, "store": True, "strict_resume": True, **tracing}
+    served = dict.fromkeys(("assistants", "crons", "store", "event_streaming", "strict_resume"), True)
+    flags = {**served, **tracing}
     nothing = {"project_id": None, "host_revision_id": None, "revision_id": None, "tenant_id": None}
     return {
         "version": version("assent"),

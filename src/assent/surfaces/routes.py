@@ -164,8 +164,8 @@ def _pages(
     yield account.routes(services.passkeys, relying, shell)
     yield insights_pages.routes(figures, store, shell)
     yield threads_pages.routes(sources, shell, settings)
-    yield bulk.routes(engine.inbox, shell)
-    yield inbox_pages.routes(Desk(engine.inbox, services.deliveries, store, settings.undo_window), relying, shell)
+    yield bulk.routes(engine.inbox, shell, settings.undo_window)
+    yield inbox_pages.routes(Desk(engine.inbox, services.deliveries, store, settings.undo_window, engine.threads), relying, shell)
 
 
 def _failures(engine: Engine, settings: Settings) -> list[tuple[str, str]]:

@@ -41,15 +41,18 @@ function unfold(details) {
   if (details.open && details.matches(".edit")) focusFirst(details);
 }
 
+/** Focuses the first field; in a dialog without one the dialog itself, so that typed text presses no button. */
 function focusFirst(within) {
-  const first = within?.querySelector("textarea, input:not([type=hidden]), select, button, a");
+  const button = within?.matches(".menu") ? ", button, a" : "";
+  const first = within?.querySelector(`textarea, input:not([type=hidden]), select${button}`) ?? within;
   first?.focus();
   first?.scrollIntoView({ block: "nearest" });
 }
 
 // Text that somebody types, without a field or into one that is gone, is not a series of shortcuts.
 
-const BURST = 300;
+const BURST = 400;
+const PAUSE = 250;
 const DECIDES = "a";
 let last = -Infinity;
 let waits;
@@ -61,7 +64,7 @@ function bursts(event) {
   return quick;
 }
 
-/** Presses the key once no other follows at once; the item must be the same then. */
+/** Presses the key once no other follows within a pause; the item must be the same then. */
 function deliberately(key) {
   const shown = document.querySelector("#detail [data-item]")?.dataset.item;
   clearTimeout(waits);
@@ -70,7 +73,7 @@ function deliberately(key) {
     const why = refusal();
     if (why || document.querySelector("#detail [data-item]")?.dataset.item !== shown) swallowed(key, why);
     else press(key);
-  }, BURST / 2);
+  }, PAUSE);
 }
 
 function shortcut(event) {

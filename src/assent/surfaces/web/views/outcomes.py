@@ -41,7 +41,7 @@ def of_action(item: View, action: View, said: Sequence[Said] = ()) -> Outcome | 
     if item["status"] != "APPROVED" or _refused(item, action):
         return None
     grants = [grant for grant in item["grants"] if grant["call_id"] == action["call_id"]]
-    if grants:
+    if grants and (item["execution"] is not None or grants[-1]["status"] != "granted"):
         return _of_grant(item, grants[-1])
     return _of_messages(item, action, said)
 

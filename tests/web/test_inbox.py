@@ -385,6 +385,15 @@ class TestRevisions:
         assert "Waiting for a new revision from the agent." in await desk.open(item["id"])
         assert await desk.answer(item) == [{"type": "response", "args": "Shorter"}]
 
+    @pytest.mark.promise("REVIEW-12")
+    @pytest.mark.usefixtures("at_once")
+    async def test_paused_agent_receives_comments_with_the_notes(self, desk: Desk) -> None:
+        item = await desk.raised(EMAIL)
+        await desk.send(item["id"], "comments", comment="The customer prefers letters")
+        assert (await desk.send(item["id"], "revision-request", revision_notes="Shorter")).status_code == 303
+        notes = "Shorter\n\nComments:\nana: The customer prefers letters"
+        assert await desk.answer(item) == [{"type": "response", "args": notes}]
+
     async def test_it_can_be_taken_back_as_well(self, desk: Desk) -> None:
         item = await desk.raised(EMAIL)
         await desk.send(item["id"], "revision-request", revision_notes="Shorter")

@@ -20,7 +20,16 @@ from assent.surfaces.web.pages import insights, keys, people
 from assent.surfaces.web.preferences import Preferences
 from assent.surfaces.web.rendering import environment
 from assent.surfaces.web.text import times, words
-from assent.surfaces.web.views import charts, conversation, facets, item_page, outcomes, policy_views, shell, thread_page
+from assent.surfaces.web.views import (
+    charts,
+    conversation,
+    facets,
+    item_page,
+    outcomes,
+    policy_views,
+    shell,
+    thread_page,
+)
 from tests.api.house import LOOPBACK
 from tests.web.conftest import Desk, hidden
 

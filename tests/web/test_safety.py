@@ -4,7 +4,7 @@ real browser, with a slow network where that matters."""
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +38,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-async def reader(quiet_page: Page, server: Server) -> AsyncIterator[Page]:
+async def reader(quiet_page: Page, server: Server) -> Page:
     await sign_in(quiet_page, server)
-    yield quiet_page
+    return quiet_page
 
 
 def call(server: Server, method: str, path: str, **sent: Any) -> Any:
@@ -232,7 +232,10 @@ async def test_bulk_decision_has_cautions_and_undo_and_back_works(server: Server
         "args": {"from": "a@here.example", "to": "b@there.example", "subject": "Hi", "body": "Hello"},
     }
     ids = [ask(server, title=f"Many {n}", type="many_test", actions=[CALLS[0]]) for n in (1, 2)]
-    ids += [ask(server, title=title, type="many_test", actions=[one]) for title, one in (("Risky", danger), ("Outside", mail))]
+    ids += [
+        ask(server, title=title, type="many_test", actions=[one])
+        for title, one in (("Risky", danger), ("Outside", mail))
+    ]
     await reader.goto(f"{server.url}/inbox")
     await reader.goto(f"{server.url}/inbox?q=type:many_test")
     for title in ("Many 1", "Many 2", "Risky", "Outside"):
@@ -319,8 +322,10 @@ async def test_without_a_gate_the_page_shows_what_the_agent_reports(server: Serv
 
 async def end_session(page: Page) -> None:
     """The cookie is there, but the server does not know it any longer."""
-    [cookie] = [one for one in await page.context.cookies() if "session" in one["name"]]
-    await page.context.add_cookies([{**cookie, "value": "0" * len(cookie["value"])}])  # type: ignore[list-item]
+    for cookie in await page.context.cookies():
+        spent = {"name": cookie["name"], "domain": cookie["domain"], "path": cookie["path"], "value": "0" * 43}
+        if "session" in cookie["name"]:
+            await page.context.add_cookies([spent])  # type: ignore[list-item]
 
 
 @pytest.mark.promise("SAFE-07")
@@ -364,7 +369,7 @@ async def test_edit_outlives_a_reload_without_a_connection(server: Server, page:
 
 @pytest.mark.promise("SAFE-08")
 async def test_secret_is_masked_in_list_item_bulk_and_draft(server: Server, reader: Page) -> None:
-    secret = "sk-live-4711"  # noqa: S105 - the test's own
+    secret = "sk-live-4711"
     action = {"name": "rotate", "args": {"api_key": secret, "note": "replaces the old one"}}
     item_id = ask(server, title=f"Rotate {secret}", type="secret_test", actions=[action])
     await reader.goto(f"{server.url}/inbox?q=type:secret_test")

@@ -105,7 +105,9 @@ def follow(tx: Tx, waiting: Waiting) -> None:
     awaited = [item for item in present if item.status is ItemStatus.REVISION_REQUESTED]
     current, learned = set[str](), Learned(tx, waiting.thread_id)
     matched = [(entry, by_interrupt.get(entry.interrupt_id) or _awaited(tx, awaited, entry)) for entry in asked]
-    unanswered = next((item for item in awaited if item.interrupt_id not in {entry.interrupt_id for entry in asked}), None)
+    unanswered = next(
+        (item for item in awaited if item.interrupt_id not in {entry.interrupt_id for entry in asked}), None
+    )
     for entry, item in matched:
         if item is None:
             _raise(tx, waiting, entry, learned, instead_of=unanswered)

@@ -47,7 +47,7 @@ def set_limit(service: str, field: str, before: int, after: int) -> str:
     return f"{service}.{field} is {after}"
 
 
-TOOLS = [refund_payment, send_email, delete_folder, issue_voucher, set_limit]
+TOOLS: list[Any] = [refund_payment, send_email, delete_folder, issue_voucher, set_limit]
 
 
 class Clerk(BaseChatModel):
@@ -85,7 +85,12 @@ def _reply(messages: list[BaseMessage]) -> AIMessage:
         change = {"service": "checkout", "field": "per_minute", "before": 600, "after": 1200}
         return _call("The queue is full twice a day. I raise the limit.", set_limit=change)
     amount = 12_480.5 if "too much" in wish else 249.9
-    refund = {"order": 4711, "amount": amount, "currency": "EUR", "reason": "Item arrived broken; customer sent photos."}
+    refund = {
+        "order": 4711,
+        "amount": amount,
+        "currency": "EUR",
+        "reason": "Item arrived broken; customer sent photos.",
+    }
     if "only" in wish:
         return _call("Policy allows a refund within 30 days.", refund_payment=refund)
     mail = {
@@ -102,7 +107,5 @@ def _call(words: str, **calls: dict[str, Any]) -> AIMessage:
     return AIMessage(words, tool_calls=made)
 
 
-support = create_agent(
-    Clerk(), TOOLS, middleware=[HumanInTheLoopMiddleware({tool.__name__: True for tool in TOOLS})]
-)
+support = create_agent(Clerk(), TOOLS, middleware=[HumanInTheLoopMiddleware({tool.__name__: True for tool in TOOLS})])
 payments = create_agent(Clerk(), TOOLS, middleware=[ApprovalMiddleware()])

@@ -297,7 +297,9 @@ def unlink(tx: Tx, item_id: str, thread_id: str) -> bool:
 
 def following(tx: Tx, item: Item) -> list[str]:
     """The items of the same thread that follow this one, oldest first."""
-    return [] if item.thread_id is None else [row.item_id for row in tx.all(_FOLLOWING, thread=item.thread_id, id=item.id)]
+    return (
+        [] if item.thread_id is None else [row.item_id for row in tx.all(_FOLLOWING, thread=item.thread_id, id=item.id)]
+    )
 
 
 def links_of(tx: Tx, item_id: str) -> list[str]:

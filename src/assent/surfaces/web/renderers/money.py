@@ -53,9 +53,7 @@ _VERBS = {"Refund": "refund", "Transfer": "transfer", "Charge": "charge", "Wire"
 _ORDER = ("order", "order_id", "order_number")
 
 
-@renders(
-    "payment", "money", "transfer", "refund", label="Payment", icon="money", matches=moves_money, title=sentence
-)
+@renders("payment", "money", "transfer", "refund", label="Payment", icon="money", matches=moves_money, title=sentence)
 def money(item: View) -> Rendering | None:
     listed = entries(first(only(item), *_LISTS)) or [action.get("args") for action in actions(item)]
     payments = [mapping(payment) for payment in listed]

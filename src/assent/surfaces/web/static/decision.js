@@ -232,7 +232,9 @@ detail?.addEventListener(
 export function tell(text, mild = true) {
   const alert = made("div", { className: mild ? "told mild" : "told wrong", textContent: text });
   alert.setAttribute("role", "alert");
-  document.querySelector(".toasts")?.replaceChildren(alert);
+  const place = document.querySelector(".toasts");
+  find("[role=alert]", place)?.remove();
+  place?.append(alert);
   return false;
 }
 

@@ -415,7 +415,7 @@ function offerSignIn() {
     find(".toasts").replaceChildren();
     saveDraft();
   });
-  find(".toasts > *")?.append(" ", button);
+  find(".toasts > [role=alert]")?.append(" ", button);
 }
 
 // What the server does not have yet is kept in this browser, for the same person and revision.

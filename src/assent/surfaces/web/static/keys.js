@@ -55,12 +55,14 @@ const BURST = 400;
 const PAUSE = 250;
 const DECIDES = "a";
 let last = -Infinity;
+let burst = -Infinity;
 let waits;
 
 /** Whether this key continues a burst of typing. */
 function bursts(event) {
   const quick = event.timeStamp - last < BURST;
   last = event.timeStamp;
+  if (quick) burst = last;
   return quick;
 }
 
@@ -80,6 +82,7 @@ function shortcut(event) {
   const { key } = event;
   const decides = document.getElementById("detail")?.contains(found(key));
   if (bursts(event)) {
+    if (waits && key === DECIDES) return true; // pressed twice
     clearTimeout(waits);
     waits = undefined;
     if (texts().burst && /\S/.test(key)) swallowed(key, texts().burst);
@@ -126,15 +129,15 @@ export function setUpKeys({ open, toggle }) {
     }
     if (command || event.altKey || event.repeat) return;
     if (event.key === "Escape") {
-      last = -Infinity;
+      last = burst = -Infinity;
       if (typing(event.target)) event.target.blur();
       return;
     }
     if (event.key.length !== 1) return;
-    if (typing(event.target)) return void (last = event.timeStamp);
+    if (typing(event.target)) return void (last = burst = event.timeStamp);
     if (document.querySelector("[popover]:popover-open")) return;
     if (event.key === " " && event.target.closest("button, summary, input, a")) return;
-    if (moves[event.key] && event.timeStamp - last >= BURST) moves[event.key]();
+    if (moves[event.key] && event.timeStamp - burst >= BURST) moves[event.key]();
     else if (!shortcut(event)) return;
     event.preventDefault();
   });

@@ -56,7 +56,9 @@ def pretty(value: object) -> str:
 def size(text: str) -> str:
     """The size of a text in UTF-8, such as 12.3 KB."""
     count = len(text.encode("utf-8", "surrogatepass"))
-    return f"{count} B" if count < 1024 else f"{count / 1024:.1f} KB" if count < 1024**2 else f"{count / 1024**2:.1f} MB"
+    return (
+        f"{count} B" if count < 1024 else f"{count / 1024:.1f} KB" if count < 1024**2 else f"{count / 1024**2:.1f} MB"
+    )
 
 
 def unseen(text: str) -> Markup:

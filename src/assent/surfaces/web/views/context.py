@@ -45,7 +45,10 @@ async def gather(threads: Threads | None, caller: Principal, item: View) -> Cont
     if threads is None or not ids:
         return Context(threads=[Named(id, "", id != own, False) for id in ids])
     found = {id: await _thread(threads, caller, id) for id in dict.fromkeys(ids)}
-    named = [Named(id, thread_page.title(thread) if thread else "", id != own, thread is not None) for id, thread in found.items()]
+    named = [
+        Named(id, thread_page.title(thread) if thread else "", id != own, thread is not None)
+        for id, thread in found.items()
+    ]
     said = conversation.of(found[own].values).messages if own and found.get(own) else []
     return Context(said, _led_here(said, item), named)
 

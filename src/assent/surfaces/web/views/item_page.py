@@ -92,7 +92,9 @@ class ItemPage:
     @property
     def requested(self) -> list[Request]:
         """The requests for a revision that led to this one, here and in the items before, with the changes since."""
-        here = [Request(decision, self.item, self.changed_since(self._seen_in(decision))) for decision in _asked(self.item)]
+        here = [
+            Request(decision, self.item, self.changed_since(self._seen_in(decision))) for decision in _asked(self.item)
+        ]
         earlier = [
             Request(decision, item, diffs.between(item, self.revisions[-1]))
             for item in self.before
@@ -299,7 +301,12 @@ def said_beyond(action: View) -> str | None:
 
 
 async def gather(
-    inbox: Inbox, store: Store, caller: Principal, item_id: str, site: Site | None = None, threads: Threads | None = None
+    inbox: Inbox,
+    store: Store,
+    caller: Principal,
+    item_id: str,
+    site: Site | None = None,
+    threads: Threads | None = None,
 ) -> ItemPage:
     item, revisions, comments, timeline = await inbox.opened(caller, item_id)
     before, after = await _around(inbox, caller, item)

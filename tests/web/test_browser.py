@@ -84,7 +84,7 @@ async def test_without_scripts_the_demos_draft_is_read_and_approved(server: Serv
         await sign_in(page, server)
         await page.get_by_role("link", name="send_email").first.click()
         await expect(page.locator(".rendering")).to_contain_text("Re: ")
-        await page.get_by_text("Exact arguments").click()
+        await page.locator(".exact > summary").first.click()
         await expect(page.get_by_role("row", name=re.compile("^subject text"))).to_contain_text("Re: ")
         await expect(page.get_by_text("Agent’s explanation")).to_be_visible()
         item_id = page.url.rpartition("/")[2]

@@ -96,7 +96,7 @@ class ItemPage:
             Request(decision, self.item, self.changed_since(self._seen_in(decision))) for decision in _asked(self.item)
         ]
         earlier = [
-            Request(decision, item, diffs.between(item, self.revisions[-1]))
+            Request(decision, item, diffs.between(_beyond(item), _beyond(self.revisions[-1])))
             for item in self.before
             for decision in _asked(item)[-1:]
         ]
@@ -280,6 +280,14 @@ class Request:
     decision: View
     item: View
     changes: Sequence[Change]
+
+
+def _beyond(view: View) -> View:
+    """The view without a title and a description that only repeat its calls."""
+    calls = view["actions"]
+    named = view["title"] == ", ".join(str(call["name"]) for call in calls)
+    repeats = len(calls) == 1 and view["description"] == calls[0]["description"] and said_beyond(calls[0]) is None
+    return {**view, "title": None if named else view["title"], "description": None if repeats else view["description"]}
 
 
 def _asked(item: View) -> list[View]:

@@ -58,7 +58,7 @@ def pause(server: Server, graph: str, wish: str) -> dict[str, Any]:
     return dict(call(server, "GET", f"/api/inbox/items?filter=thread:{thread}")["items"][0])
 
 
-async def slow(page: Page, milliseconds: int, pattern: str = "**/inbox/*-*") -> None:
+async def slow(page: Page, milliseconds: int) -> None:
     """A network that takes its time with every item and every decision."""
 
     async def wait(route: Route) -> None:
@@ -146,6 +146,7 @@ async def test_key_pressed_while_the_next_item_loads_decides_nothing(server: Ser
     await expect(reader.get_by_role("alert")).to_contain_text("“a” was ignored")
     await expect(reader.get_by_role("heading", name="Slow 2", level=2)).to_be_visible()
     await ready(reader)
+    await reader.unroute_all(behavior="ignoreErrors")
     assert [stands(server, one)["status"] for one in ids] == ["PENDING", "PENDING"]
 
 

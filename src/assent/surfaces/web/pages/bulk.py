@@ -21,7 +21,7 @@ from assent.surfaces.web.errors import PageRoute
 from assent.surfaces.web.language import gettext as _
 from assent.surfaces.web.pages.inbox import new_key
 from assent.surfaces.web.text.words import ASKS_TWICE
-from assent.surfaces.web.views import decisions
+from assent.surfaces.web.views import decisions, titles
 from assent.surfaces.web.views.shell import Shell
 
 _VERBS = {"approval": Verb.APPROVE, "rejection": Verb.REJECT}
@@ -34,6 +34,10 @@ class Outcome:
     named: Named
     item: Mapping[str, Any] | None
     problem: str | None = None
+
+    @property
+    def heading(self) -> str:
+        return titles.heading(self.item) if self.item else self.named.id
 
     @property
     def cautions(self) -> list[Mapping[str, Any]]:

@@ -525,29 +525,33 @@ function soonRefresh() {
   }, 150);
 }
 
+/** Whether the person types, chooses or has a dialog open. */
+const occupied = (article) => Object.keys(typedIn(article)).length || find("[popover]:popover-open", detail) || detail.contains(document.activeElement?.closest("textarea, input, select") ?? null);
+
 /** Reloads the item; while the person is editing, only shows a notice if the request itself changed. */
 function renewDetail(changed, asked) {
   const article = find("[data-item]", detail);
   if (!article || !changed.has(article.dataset.item)) return;
   if (sending) return void since.add(article.dataset.item);
-  const busy = Object.keys(typedIn(article)).length || find("[popover]:popover-open", detail) || detail.contains(document.activeElement?.closest("textarea, input, select") ?? null);
-  if (!busy) return reload();
+  if (!occupied(article)) return reload();
   if (!asked.has(article.dataset.item) || find(".stale", article)) return;
   const notice = Object.assign(document.createElement("div"), { className: "notice mild stale" });
   notice.setAttribute("role", "status");
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: article.dataset.again });
-  button.addEventListener("click", reload);
+  button.addEventListener("click", () => reload(false));
   notice.append(Object.assign(document.createElement("p"), { textContent: article.dataset.changed }), button);
   find(".head", article).after(notice);
 }
 
-async function reload() {
+async function reload(quietly = true) {
   const scroll = detail.scrollTop;
   const told = find(".toasts", detail)?.firstElementChild;
   const unfolded = all("details[open]", detail).map((one) => one.className);
   const mine = turn;
   const response = await fetched(location.pathname + here(), "detail");
   if (!response.ok || mine !== turn) return;
+  const article = find("[data-item]", detail);
+  if (quietly && occupied(article)) return void since.add(article.dataset.item); // begun meanwhile
   await show(response, false);
   if (told) find(".toasts", detail)?.replaceChildren(told);
   for (const one of all("details", detail)) if (unfolded.includes(one.className)) one.open = true;

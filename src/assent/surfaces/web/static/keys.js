@@ -53,7 +53,7 @@ function focusFirst(within) {
 
 const BURST = 400;
 const PAUSE = 250;
-const DECIDES = "a";
+const [DECIDES, UNDOES] = ["a", "z"];
 let last = -Infinity;
 let burst = -Infinity;
 let waits;
@@ -137,7 +137,9 @@ export function setUpKeys({ open, toggle }) {
     if (typing(event.target)) return void (last = burst = event.timeStamp);
     if (document.querySelector("[popover]:popover-open")) return;
     if (event.key === " " && event.target.closest("button, summary, input, a")) return;
-    if (moves[event.key] && event.timeStamp - burst >= BURST) moves[event.key]();
+    const calm = event.timeStamp - burst >= BURST;
+    if (moves[event.key] && calm) moves[event.key]();
+    else if (event.key === UNDOES && calm && of(UNDOES) && !refusal(true)) press(UNDOES); // also right after a decision
     else if (!shortcut(event)) return;
     event.preventDefault();
   });

@@ -272,6 +272,11 @@ async def test_risk_stands_beside_its_own_action(server: Server, reader: Page) -
     await expect(risky.locator(".warn").first).to_be_visible()
     await expect(harmless).not_to_contain_text("risk")
     await expect(harmless.locator(".warn")).to_have_count(0)
+    for section in (harmless, risky):
+        await section.get_by_label("Reject", exact=True).check()
+    await expect(reader.locator("[data-says]")).to_have_text("Reject 2")
+    await reader.get_by_role("button", name="Confirm").click()
+    await expect(reader.get_by_role("status")).to_contain_text("Rejected: Mixed")
 
 
 # 6. What became of the call

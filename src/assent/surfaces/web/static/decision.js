@@ -154,6 +154,8 @@ export function weigh(by) {
     return;
   }
   const left = decided.filter((one) => !one.verb).length;
+  const sure = find("[name=sure]");
+  if (sure) sure.required = left > 0 || decided.some((one) => ["approve", "edit", "accept"].includes(one.verb));
   const refused = decided.some((one) => NEGATIVE.has(one.verb) || one.verb === "respond");
   const shared = button.name === "verb" || button.dataset.shared;
   if (shared) button.dataset.shared = "yes";

@@ -475,6 +475,7 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     f"POST {_PAGE}/reveal": pages,
     f"POST {_ITEM}/reveal": nothing,
     "POST /inbox/bulk": bulk_pages,
+    "POST /inbox/bulk/undo": lambda target: from_pages({"undo": target.item_id}),
     "POST /inbox/preferences": lambda target: iter([{"data": {"language": "zh", "theme": "dark"}}]),
     "POST /inbox/policies": policy_pages,
     "POST /inbox/policies/test": policy_pages,

@@ -169,8 +169,10 @@ def _pages(
     yield insights_pages.routes(figures, store, shell)
     yield crons_pages.routes(engine.crons, engine.assistants, store, shell)
     yield threads_pages.routes(sources, shell, settings)
-    yield bulk.routes(engine.inbox, shell)
-    yield inbox_pages.routes(Desk(engine.inbox, services.deliveries, store, settings.undo_window), relying, shell)
+    yield bulk.routes(engine.inbox, shell, settings.undo_window)
+    yield inbox_pages.routes(
+        Desk(engine.inbox, services.deliveries, store, settings.undo_window, engine.threads), relying, shell
+    )
 
 
 def _failures(engine: Engine, settings: Settings) -> list[tuple[str, str]]:

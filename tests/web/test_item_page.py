@@ -23,6 +23,11 @@ class TestHeading:
         ("name", "args", "heading"),
         [
             ("refund_payment", REFUND, "Refund €249.90 to order 4711"),
+            (
+                "create_event",
+                {"name": "Standup", "start": "2026-11-19T09:00:00+00:00"},
+                "Create event: Standup, Thursday 2026-11-19, 09:00 UTC+00:00",
+            ),
             ("transfer", {"amount": "12480.5", "currency": "USD", "payee": "Acme"}, "Transfer $12,480.50 to Acme"),
             ("pay_invoice", {"amount": 1.234, "currency": "EUR"}, "Pay €1.234"),
             ("pay_invoice", {"amount": 12, "currency": "XAU"}, "Pay 12 XAU"),

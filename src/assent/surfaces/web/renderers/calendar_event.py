@@ -16,6 +16,7 @@ from assent.surfaces.web.renderers.values.moments import Moment
 from assent.surfaces.web.renderers.values.reading import Args, View, call, entries, first, only, others, text
 
 _PLANS = re.compile(r"(?i)event|meeting|appointment|calendar")
+_CREATES = re.compile(r"(?i)create|add|book|schedule|plan")
 _START, _END = ("start", "start_time", "startTime", "starts_at"), ("end", "end_time", "endTime", "ends_at")
 _TITLE = ("title", "summary", "name", "subject")
 _GUESTS = ("attendees", "guests", "invitees", "participants")
@@ -37,7 +38,16 @@ def plans_event(item: View) -> bool:
     return bool(_PLANS.search(name)) and _start(args) is not None and bool(text(args, *_TITLE))
 
 
-@renders("calendar_event", "event", label="Calendar event", icon="calendar", matches=plans_event)
+def sentence(item: View) -> str | None:
+    """Such as: Create event: Standup, Thursday 2026-11-19, 09:00."""
+    name, args = call(item)
+    start, event = _start(args), text(args, *_TITLE)
+    if start is None or not event or not _CREATES.search(name):
+        return None
+    return _("Create event: %(event)s, %(start)s") % {"event": event, "start": start}
+
+
+@renders("calendar_event", "event", label="Calendar event", icon="calendar", matches=plans_event, title=sentence)
 def calendar_event(item: View) -> Rendering | None:
     args = only(item)
     start = _start(args)

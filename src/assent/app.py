@@ -33,6 +33,7 @@ from assent.retention import Retention
 from assent.review.deadlines import Deadlines
 from assent.review.deliveries import Deliveries
 from assent.review.inbox import Inbox
+from assent.review.item_index import Backfill
 from assent.review.live import Live
 from assent.review.model.policies import ADVISE_ALL, ASK_ALL, Policy
 from assent.review.policies import BUILT_IN, FILE, Policies, read
@@ -201,7 +202,7 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
     )
     sender = _sender(store, outbound, Resumption(store, threads.states.end), settings)
     inbox = Inbox(store, targets=outbound.targets, access=ThreadAccess(custom_auth))
-    live, deadlines = Live(store, inbox), Deadlines(store)
+    live, deadlines, backfill = Live(store, inbox), Deadlines(store), Backfill(store)
     anchoring = _anchoring(store, settings)
     if not _on_sqlite(settings):
         await capacity.warn_of_lack(store, settings.database_connections)
@@ -211,6 +212,7 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
         await Policies(store).provide(DEFAULT_TENANT, *policy_of(settings))
         await sender.open()
         await deadlines.open()
+        await backfill.open()
         await anchoring.open()
         live.open()
         runs = Runs(
@@ -230,6 +232,7 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
     finally:
         await live.close()
         await anchoring.close()
+        await backfill.close()
         await deadlines.close()
         await queue.close()
         await bus.close()

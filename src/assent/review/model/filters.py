@@ -1,7 +1,7 @@
 """The filters of the inbox as text, such as `is:pending type:tool risk:high older:2h refund`.
 
-A word with a colon selects a field; any other word is searched in the title; a quoted text is one word. A value with
-commas matches any of them. An unknown field is refused, never searched for as text by mistake.
+A word with a colon selects a field; any other word is searched in the full text; a quoted text is one phrase. A value
+with commas matches any of them. An unknown field is refused, never searched for as text by mistake.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ async def test_list_has_groups_orders_and_facets(office: Office) -> None:
     made = [await office.request(title="one", type="tool", actions=[payment]), await office.request(title="two")]
     page = await office.page("is:pending", sort="risk", group="type", facets=True)
     assert {item["id"] for item in page["items"]} == {item["id"] for item in made}
-    assert page["facets"]["type"] == {"payment": 1, made[1]["type"]: 1}
+    assert page["facets"]["kind"] == {"payment": 1, made[1]["type"]: 1}
     assert page["facets"]["agent"] == {made[0]["requester"]: 2}
     assert [item["id"] for item in await office.items("type:payment")] == [made[0]["id"]]
     assert (await office.page("is:pending"))["facets"] == {}

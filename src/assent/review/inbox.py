@@ -95,26 +95,27 @@ class Inbox:
         caller: Principal,
         *,
         filter: str = "",
-        sort: str = "-created_at",
+        sort: str | None = None,
         group: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
         arguments: bool = False,
         facets: bool = False,
     ) -> ItemPage:
-        """`group`: items with the same agent, thread or type follow each other. `arguments`: includes the arguments of
+        """`sort` and `group` (items with the same agent, thread or type follow each other) prevail over those of the
+        filter. `arguments`: includes the arguments of
         the calls, with secrets masked. `facets`: includes the values to narrow the list by, with counts."""
         caller.require(Scope.ITEMS_READ)
-        order, wanted = _order(sort, group), filters.parse(filter)
+        wanted = filters.parse(filter)
+        order = _order(wanted, sort, group)
         visible, want = await self._visible(caller), _Want(limit, cursor, arguments, facets)
         return await self._store.read(caller.tenant, _list, caller, wanted, visible, order, want)
 
-    async def following(
-        self, caller: Principal, item_id: str, *, filter: str = "", sort: str = "-created_at", group: str | None = None
-    ) -> str | None:
+    async def following(self, caller: Principal, item_id: str, *, filter: str = "") -> str | None:
         """The next pending item of this list, or the first."""
         caller.require(Scope.ITEMS_READ)
-        order, wanted, visible = _order(sort, group), filters.parse(filter), await self._visible(caller)
+        wanted, visible = filters.parse(filter), await self._visible(caller)
+        order = _order(wanted, None, None)
         return await self._store.read(caller.tenant, _following, caller, wanted, visible, order, item_id)
 
     async def pending(self, caller: Principal, wanted: Sequence[filters.Filter]) -> Sequence[Waiting]:
@@ -427,12 +428,11 @@ class _Want:
 Order: TypeAlias = dict[str, Any]
 
 
-def _order(sort: str, group: str | None) -> Order:
-    for name, value, known in (("sort", sort, item_search.SORTS), ("group", group, (None, *item_search.GROUPS))):
-        if value not in known:
-            hint = f"one of: {', '.join(filter(None, known))}"
-            raise Invalid(f"{name}: {value!r} is not a {name} of items", hint=hint)
-    return {"sort": sort, "group": group}
+def _order(wanted: filters.Filter, sort: str | None, group: str | None) -> Order:
+    for name, value, known in (("sort", sort, item_search.SORTS), ("group", group, item_search.GROUPS)):
+        if value is not None and value not in known:
+            raise Invalid(f"{name}: {value!r} is not a {name} of items", hint=f"one of: {', '.join(known)}")
+    return {"sort": sort or filters.SORTS[wanted.sort or "newest"], "group": group or wanted.group}
 
 
 def _list(

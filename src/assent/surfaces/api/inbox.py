@@ -195,7 +195,7 @@ class ItemList(BaseModel):
     counts: Counts
     facets: dict[str, dict[str, int]] = Field(
         default_factory=dict,
-        description="with `facets=true`: the values of type, risk, agent and graph, each with the number of items, "
+        description="with `facets=true`: the values of kind, risk, agent and graph, each with the number of items, "
         "counted among the newest 2,000",
     )
 
@@ -235,7 +235,7 @@ def _look(api: APIRouter, inbox: Inbox) -> None:
     async def list_items(
         caller: Caller,
         filter: FilterText = "",
-        sort: Annotated[str, Query(description="-created_at, created_at, deadline or risk")] = "-created_at",
+        sort: Annotated[str | None, Query(description="-created_at, created_at, deadline or risk")] = None,
         group: Annotated[str | None, Query(description="agent, thread or type: its items follow each other")] = None,
         limit: Limit = 50,
         cursor: Cursor = None,

@@ -1,5 +1,5 @@
-"""The list in a real browser: found, sorted, grouped and chosen. Each test has its own type of items, because the server
-is shared."""
+"""The list in a real browser: found, sorted, grouped and chosen. Each test has its own type of items, because the
+server is shared."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.cli.command import Server
-from tests.web.test_browser import ask, sign_in
+from tests.web.test_browser import ask, sign_in, stands
 
 ROWS = "#rows tr[data-id]"
 
@@ -130,11 +130,7 @@ async def test_search_field_completes_the_last_word(server: Server, reader: Page
 
 async def test_resolved_items_say_who_decided_what_and_offer_no_bulk(server: Server, reader: Page, type: str) -> None:
     item_id = ask(server, type=type, title="one", actions=[{"name": "act", "args": {"order": "4711"}}])
-    item = httpx.get(
-        f"{server.url}/api/inbox/items/{item_id}",
-        headers={"x-api-key": server.said["reviewer key"].split()[0]},
-        trust_env=False,
-    ).json()
+    item = stands(server, item_id)
     said = {"revision": item["revision"], "hash": item["hash"], "verb": "reject", "message": "no"}
     as_reviewer(server, "POST", f"/api/inbox/items/{item_id}/decision", json=said)
     await reader.goto(f"{server.url}/inbox?q=type:{type}&tab=resolved")

@@ -310,11 +310,11 @@ async def test_items_of_a_group_follow_each_other(store: AnyStore, group: str, s
 async def test_next_item_follows_the_order_of_the_list(store: AnyStore) -> None:
     ids = await filled(store)
     inbox = Inbox(store)
-    for sort in ("risk", "-created_at", "created_at"):
-        order = ORDERS[sort]
+    for sort, column in (("risk", "risk"), ("newest", "-created_at"), ("oldest", "created_at")):
+        order = ORDERS[column]
         for name, following in zip(order, order[1:] + order[0], strict=True):
-            assert await inbox.following(ANA, ids[name], filter="is:pending", sort=sort) == ids[following]
-    assert await inbox.following(ANA, ids["e"], sort="-created_at", group="agent", filter="is:pending") == ids["b"]
+            assert await inbox.following(ANA, ids[name], filter=f"is:pending sort:{sort}") == ids[following]
+    assert await inbox.following(ANA, ids["e"], filter="is:pending group:agent") == ids["b"]
 
 
 async def test_facets_count_and_ignore_their_own_selection(store: AnyStore) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import (
     cast,
     column,
     exists,
-    func,
+    false,
     literal_column,
     or_,
     select,
@@ -39,6 +39,7 @@ class Term:
 
 _RARE = 1000
 _index = table("item_texts_index", column("rowid"))
+_IDS = select(item_texts.c.item_id).where(item_texts.c.tenant_id == TENANT)
 _REPLACE = Prepared(
     update(item_texts)
     .where(item_texts.c.tenant_id == TENANT, item_texts.c.item_id == bindparam("item"))
@@ -83,28 +84,28 @@ def missing(tx: Tx, after: tuple[str, str], limit: int) -> list[tuple[str, str]]
 
 
 def matches(tx: Tx, wanted: Sequence[Sequence[Term]]) -> ColumnElement[bool]:
-    """Whether an item contains one term of each group."""
-    own = (item_texts.c.tenant_id == items.c.tenant_id, item_texts.c.item_id == items.c.item_id)
+    """Whether an item contains one term of each group.
+
+    Neither database knows in advance how many items match. Few are looked up by their ids; among many, the list is
+    walked in its order until the page is full."""
     if tx.dialect == "postgresql":
         query = cast(_query(wanted, any_of=" | ", all_of=" & ", spell=_tsquery), TSQUERY)
-        return exists().where(*own, item_texts.c.lexemes.op("@@")(query))
-    hits = _hits(_query(wanted, any_of=" OR ", all_of=" AND ", spell=_fts5))
-    if _is_rare(tx, hits):
-        return items.c.item_id.in_(
-            select(item_texts.c.item_id).where(item_texts.c.tenant_id == TENANT, item_texts.c.text_id.in_(hits))
-        )
-    return exists().where(*own, item_texts.c.text_id.in_(hits))
+        condition = item_texts.c.lexemes.op("@@", is_comparison=True)(query)
+        few = tx.all(_IDS.where(condition).limit(_RARE))
+    else:
+        hits = _hits(_query(wanted, any_of=" OR ", all_of=" AND ", spell=_fts5))
+        condition = item_texts.c.text_id.in_(hits)
+        few = tx.all(hits.add_columns(TENANT).limit(_RARE))
+        if len(few) < _RARE:
+            few = tx.all(_IDS.where(item_texts.c.text_id.in_([row.rowid for row in few])))
+    if len(few) < _RARE:
+        return items.c.item_id.in_([row.item_id for row in few]) if few else false()
+    own = (item_texts.c.tenant_id == items.c.tenant_id, item_texts.c.item_id == items.c.item_id)
+    return exists().where(*own, condition)
 
 
 def _hits(query: str) -> Select[Any]:
     return select(_index.c.rowid).where(literal_column("item_texts_index").op("MATCH")(query))
-
-
-def _is_rare(tx: Tx, hits: Select[Any]) -> bool:
-    """SQLite does not know how many items match. Few are looked up one by one; among many, the list is walked in its
-    order until the page is full."""
-    row = tx.first(select(func.count(), TENANT).select_from(hits.limit(_RARE).subquery()))
-    return row is None or int(row[0]) < _RARE
 
 
 def _query(wanted: Sequence[Sequence[Term]], *, any_of: str, all_of: str, spell: Callable[[Term], str]) -> str:

@@ -19,7 +19,7 @@ from assent.identity.model.access import DEFAULT_TENANT, Kind, Role, operator
 from assent.kernel.ids import new_id
 from assent.kernel.store import migrations
 from assent.kernel.store.sqlite import SqliteStore
-from assent.kernel.store.tables import item_revisions, items
+from assent.kernel.store.tables import item_revisions, item_texts, items
 from assent.kernel.store.transaction import Tx
 from assent.review import thread_items
 from assent.settings import Settings
@@ -70,6 +70,7 @@ def _copy(connection: sqlite3.Connection, first: int, last: int) -> None:
     for table, new in (
         (items, {"item_id": id, "thread_id": id, "created_at": at, "updated_at": at, **changed}),
         (item_revisions, {"item_id": id, "created_at": at}),
+        (item_texts, {"item_id": id, "text_id": "NULL", "lexemes": "lexemes || ' ' || n"}),
     ):
         names = [column.name for column in table.columns]
         chosen = ", ".join(new.get(name, f'"{name}"') for name in names)

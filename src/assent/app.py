@@ -34,6 +34,7 @@ from assent.retention import Retention
 from assent.review.deadlines import Deadlines
 from assent.review.deliveries import Deliveries
 from assent.review.inbox import Inbox
+from assent.review.item_index import Backfill
 from assent.review.live import Live
 from assent.review.model.policies import ADVISE_ALL, ASK_ALL, Policy
 from assent.review.policies import BUILT_IN, FILE, Policies, read
@@ -214,7 +215,7 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
     )
     sender = _sender(store, outbound, Resumption(store, threads.states.end), settings)
     inbox = Inbox(store, targets=outbound.targets, access=ThreadAccess(custom_auth))
-    live, deadlines = Live(store, inbox), Deadlines(store)
+    live, deadlines, backfill = Live(store, inbox), Deadlines(store), Backfill(store)
     runs = Runs(
         store,
         bus,
@@ -240,6 +241,7 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
         await Policies(store).provide(DEFAULT_TENANT, *policy_of(settings))
         await sender.open()
         await deadlines.open()
+        await backfill.open()
         await anchoring.open()
         await firing.open()
         live.open()
@@ -253,6 +255,7 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
         await live.close()
         await firing.close()
         await anchoring.close()
+        await backfill.close()
         await deadlines.close()
         await queue.close()
         await bus.close()

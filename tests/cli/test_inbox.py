@@ -69,6 +69,8 @@ class TestLooking:
         everything = house.inbox("list", "--all", "--json").json
         assert set(ids) <= {item["id"] for item in everything["items"]}
         assert list(lines(house.inbox("list", "--filter", f"type:none {word}"))) == ["No items. 0 pending, 0 resolved"]
+        oldest = house.inbox("list", "--filter", word, "--sort", "oldest", "--group", "type", "--json").json
+        assert [item["id"] for item in oldest["items"]] == ids
         refused(house.inbox("list", "--filter", "is:purple"), 2, "unknown value is:purple")
 
     def test_list_longer_than_a_page_is_complete(self, house: House, monkeypatch: pytest.MonkeyPatch) -> None:

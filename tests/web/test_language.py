@@ -13,9 +13,10 @@ from assent.identity import assertions, passkeys
 from assent.identity.model.access import Kind, Role
 from assent.outbox.model import AUDIT_HEAD, RESUME, WEBHOOK
 from assent.review.decisions import confirmation
+from assent.review.item_views import ItemPage as Found
 from assent.review.model.calls import kinds
 from assent.review.policies import API, BUILT_IN, FILE
-from assent.surfaces.web import language, preferences
+from assent.surfaces.web import language, preferences, renderers
 from assent.surfaces.web.pages import crons, insights, keys, people
 from assent.surfaces.web.preferences import Preferences
 from assent.surfaces.web.rendering import environment
@@ -30,6 +31,8 @@ from assent.surfaces.web.views import (
     shell,
     thread_page,
 )
+from assent.surfaces.web.views.item_list import Listing, Wanted
+from assent.surfaces.web.views.people import Names
 from tests.api.house import LOOPBACK
 from tests.web.conftest import Desk, hidden
 
@@ -77,8 +80,12 @@ def in_tables() -> Iterator[str]:
         *Role,
     )
     yield from (BUILT_IN, FILE, API, WEBHOOK, RESUME, AUDIT_HEAD)
-    for facet in facets.facets():
-        yield from (facet.label, *(label for _, label in facet.values))
+    everything = Found([], None, {}, {"kind": dict.fromkeys(renderers.types(), 1), "agent": {"agent:bot": 1}})
+    menus = facets.facets(Listing(Wanted(), everything, Names("")))
+    for facet in menus:
+        yield from (facet.label, *(choice.label for choice in facet.choices if facet.field != "agent"))
+    yield from (words.risk_word(risk) for risk in facets._RISKS)
+    yield "Risk"
 
 
 SAID = sorted({*in_templates(), *in_code(), *in_tables()})

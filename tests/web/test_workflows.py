@@ -198,7 +198,8 @@ async def test_a_row_that_someone_decides_says_so_in_its_place(server: Server, b
         await other.get_by_role("button", name="Approve", exact=True).click()
         await expect(other.get_by_role("status")).to_contain_text("Approved")
     await expect(reader.locator(f"tr[data-id='{first}']")).to_contain_text("Approved")
-    await expect(reader.locator(f"tr[data-id='{second}']")).to_contain_text("Pending")
+    await expect(reader.locator(f"tr[data-id='{second}']")).not_to_contain_text("Approved")
+    await expect(reader.locator(f"tr[data-id='{second}']")).to_have_attribute("data-open", "yes")
 
 
 async def test_by_keyboard_alone_from_item_to_item(server: Server, reader: Page) -> None:

@@ -10,6 +10,7 @@ from assent.kernel import events, jsontext
 from assent.kernel.events import Actor
 from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries
+from assent.review import item_index
 from assent.review.model import lifecycle
 from assent.review.model.items import Item
 from assent.review.model.lifecycle import (
@@ -25,6 +26,9 @@ from assent.review.model.lifecycle import (
 )
 from assent.review.rows import decisions, grants, items
 
+_SEARCHED = ("revision", "type", "title", "summary", "policy", "decided_by")
+"""A change of these changes the words of the item in the full-text index."""
+
 
 def apply(tx: Tx, actor: Actor | str, item: Item, event: Event) -> Item:
     """The caller has locked `item`. The timeline is written last, because that locks the tenant's event chain."""
@@ -33,6 +37,8 @@ def apply(tx: Tx, actor: Actor | str, item: Item, event: Event) -> Item:
         if not isinstance(effect, Tell):
             _WRITE[type(effect)](tx, after, effect)
     saved = items.save(tx, item, after)
+    if any(getattr(saved, name) != getattr(item, name) for name in _SEARCHED):
+        saved = item_index.index(tx, saved)
     for effect in effects:
         if isinstance(effect, Tell):
             events.append(tx, actor, effect.kind, item.subject, dict(effect.told))

@@ -22,7 +22,7 @@ from assent.kernel.store import idempotency
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.outbox.targets import Targets
-from assent.review import requests
+from assent.review import item_index, requests
 from assent.review.decisions import confirmation, doubts
 from assent.review.decisions import decide as deciding
 from assent.review.decisions import undo as undoing
@@ -95,23 +95,28 @@ class Inbox:
         caller: Principal,
         *,
         filter: str = "",
-        sort: str = "-created_at",
+        sort: str | None = None,
+        group: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
         arguments: bool = False,
+        facets: bool = False,
     ) -> ItemPage:
-        """`arguments`: includes the arguments of the calls, with secrets masked."""
+        """`sort` and `group` (items with the same agent, thread or type follow each other) prevail over those of the
+        filter. `arguments`: includes the arguments of
+        the calls, with secrets masked. `facets`: includes the values to narrow the list by, with counts."""
         caller.require(Scope.ITEMS_READ)
-        if sort not in item_search.SORTS:
-            raise Invalid(f"sort: {sort!r} is not a sort order", hint=f"one of: {', '.join(item_search.SORTS)}")
-        wanted, visible = filters.parse(filter), await self._visible(caller)
-        return await self._store.read(caller.tenant, _list, caller, wanted, visible, sort, limit, cursor, arguments)
+        wanted = filters.parse(filter)
+        order = _order(wanted, sort, group)
+        visible, want = await self._visible(caller), _Want(limit, cursor, arguments, facets)
+        return await self._store.read(caller.tenant, _list, caller, wanted, visible, order, want)
 
     async def following(self, caller: Principal, item_id: str, *, filter: str = "") -> str | None:
-        """The next pending item of this list: an older one, or the newest."""
+        """The next pending item of this list, or the first."""
         caller.require(Scope.ITEMS_READ)
         wanted, visible = filters.parse(filter), await self._visible(caller)
-        return await self._store.read(caller.tenant, _following, caller, wanted, visible, item_id)
+        order = _order(wanted, None, None)
+        return await self._store.read(caller.tenant, _following, caller, wanted, visible, order, item_id)
 
     async def pending(self, caller: Principal, wanted: Sequence[filters.Filter]) -> Sequence[Waiting]:
         """The number of pending items of each filter, in one query."""
@@ -428,24 +433,40 @@ class Inbox:
         return checked
 
 
+@dataclass(frozen=True, slots=True)
+class _Want:
+    """The wanted part of a list, and what it includes."""
+
+    limit: int
+    cursor: str | None
+    arguments: bool
+    facets: bool
+
+
+Order: TypeAlias = dict[str, Any]
+
+
+def _order(wanted: filters.Filter, sort: str | None, group: str | None) -> Order:
+    for name, value, known in (("sort", sort, item_search.SORTS), ("group", group, item_search.GROUPS)):
+        if value is not None and value not in known:
+            raise Invalid(f"{name}: {value!r} is not a {name} of items", hint=f"one of: {', '.join(known)}")
+    return {"sort": sort or filters.SORTS[wanted.sort or "newest"], "group": group or wanted.group}
+
+
 def _list(
-    tx: Tx,
-    caller: Principal,
-    wanted: filters.Filter,
-    visible: Visible | None,
-    sort: str,
-    limit: int,
-    cursor: str | None,
-    arguments: bool = False,
+    tx: Tx, caller: Principal, wanted: filters.Filter, visible: Visible | None, order: Order, want: _Want
 ) -> ItemPage:
-    page = item_search.page(tx, wanted, caller.actor, visible, sort=sort, limit=limit, cursor=cursor)
-    counts = item_search.counts(tx, wanted, caller.actor, visible)
-    views = [with_arguments(tx, item) for item in page.items] if arguments else rows(page.items)
-    return ItemPage(views, page.next, asdict(counts))
+    searched = (tx, wanted, caller.actor, visible)
+    page = item_search.page(*searched, **order, limit=want.limit, cursor=want.cursor)
+    counts = item_search.counts(*searched)
+    views = [with_arguments(tx, item) for item in page.items] if want.arguments else rows(tx, page.items)
+    return ItemPage(views, page.next, asdict(counts), item_search.facets(*searched) if want.facets else {})
 
 
-def _following(tx: Tx, caller: Principal, wanted: filters.Filter, visible: Visible | None, item_id: str) -> str | None:
-    near = item_search.after(tx, wanted, caller.actor, visible, require_item(tx, item_id))
+def _following(
+    tx: Tx, caller: Principal, wanted: filters.Filter, visible: Visible | None, order: Order, item_id: str
+) -> str | None:
+    near = item_search.after(tx, wanted, caller.actor, visible, require_item(tx, item_id), **order)
     return next((item.id for item in near if item.status is ItemStatus.PENDING), None)
 
 
@@ -501,6 +522,7 @@ def _comment(tx: Tx, caller: Principal, item_id: str, text: str) -> View:
     text = case_of(tx, item).words.without(text)  # the timeline is exported, so it is masked now
     _require_room(tx, item_id, text)
     items.add_comment(tx, item_id, comment_id, caller.actor, text)
+    item_index.index(tx, item)
     events.append(tx, caller, "item.commented", item.subject, {"comment": comment_id, "text": text})
     return {"id": comment_id, "actor": caller.actor, "text": text, "at": tx.now().isoformat()}
 

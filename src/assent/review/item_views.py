@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -44,7 +44,7 @@ _NAMES = Cover()
 """Masks values that are secret by their name alone."""
 
 
-def summary(item: Item) -> View:
+def summary(item: Item, now: datetime) -> View:
     """One row of a list."""
     return {
         "id": item.id,
@@ -53,6 +53,7 @@ def summary(item: Item) -> View:
         "revision": item.revision,
         "hash": item.hash,
         "type": item.type,
+        "kind": item.kind,
         "dialect": item.dialect,
         "title": item.title,
         "summary": item.summary,
@@ -64,7 +65,7 @@ def summary(item: Item) -> View:
         "requester": item.requester,
         "recipient": item.recipient,
         "approvals": {"given": item.approvals, "needed": item.policy["approvals"]},
-        "claim": _claim(item),
+        "claim": _claim(item, now),
         "source": {
             "deployment": item.deployment,
             "graph_id": item.graph_id,
@@ -104,7 +105,7 @@ def with_arguments(tx: Tx, item: Item) -> View:
     """One row of a list, with each call and its arguments, truncated."""
     case = case_of(tx, item)
     actions = [_brief(case, action) for action in case.question.actions[:_MOST_SHOWN]]
-    return {**summary(item), "actions": actions}
+    return {**summary(item, tx.now()), "actions": actions}
 
 
 def _brief(case: Case, action: Action) -> View:
@@ -125,7 +126,7 @@ def full(tx: Tx, caller: Principal, item: Item, case: Case | None = None) -> Vie
     refusal = _refusal(tx, caller, case)
     draft, snoozed_until = items.marks_of(tx, item.id, caller.actor)
     return {
-        **summary(item),
+        **summary(item, tx.now()),
         "title": words.without(item.title),
         "summary": words.without(item.summary),
         "description": question.description and words.without(question.description),
@@ -340,8 +341,10 @@ def _may_undo(tx: Tx, caller: Principal, item: Item) -> bool:
     return decision is not None and decision.actor == caller.actor
 
 
-def _claim(item: Item) -> View | None:
-    return {"by": item.claimed_by, "until": _at(item.claimed_until)} if item.claimed_by else None
+def _claim(item: Item, now: datetime) -> View | None:
+    """None once the claim has ended."""
+    standing = item.claimed_by and item.claimed_until is not None and item.claimed_until > now
+    return {"by": item.claimed_by, "until": _at(item.claimed_until)} if standing else None
 
 
 def _at(moment: datetime | None) -> str | None:
@@ -353,7 +356,8 @@ class ItemPage:
     items: list[View]
     next: str | None
     counts: Mapping[str, int]
+    facets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
-def rows(listed: Iterable[Item]) -> list[View]:
-    return [summary(item) for item in listed]
+def rows(tx: Tx, listed: Iterable[Item]) -> list[View]:
+    return [summary(item, tx.now()) for item in listed]

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from assent.kernel.store.transaction import Tx
+from assent.review import item_index
 from assent.review.model.items import Item
 from assent.review.model.questions import Question, summary
 from assent.review.model.secrets import Text
@@ -51,8 +52,9 @@ class Learned:
 
 
 def _mask(tx: Tx, rows: Iterable[Row[Any]], fresh: Iterable[str]) -> None:
-    hide = Text(fresh).without
+    hide, rows = Text(fresh).without, list(rows)
     for row in rows:
         title, summary = hide(row.title), hide(row.summary)
         if (title, summary) != (row.title, row.summary):
             items.set_words(tx, row.item_id, title=title, summary=summary)
+    item_index.index_again(tx, [row.item_id for row in rows], fresh)

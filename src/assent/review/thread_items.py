@@ -16,7 +16,7 @@ from assent.kernel.limits import Limits
 from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries
 from assent.outbox.model import RESUME
-from assent.review import changes, item_terms, item_words
+from assent.review import changes, item_index, item_terms, item_words
 from assent.review.dialects import approves, breakpoint, question_of, recognise
 from assent.review.item_words import Learned
 from assent.review.model.grants import GATE, Call, Grant, GrantStatus, covers
@@ -216,6 +216,7 @@ def create(
         **item_terms.timed(terms, tx.now(), columns.pop("expires_at", None)),
         **{**item_words.words(question, terms, known), **item_terms.bound(terms), **columns},
     )
+    item = item_index.index(tx, item)
     details = {
         "type": item.type,
         "title": item.title,

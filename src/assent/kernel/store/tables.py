@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
+    DDL,
     JSON,
     BigInteger,
     Boolean,
@@ -22,17 +23,20 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     bindparam,
+    event,
     false,
     text,
     true,
 )
-from sqlalchemy.dialects.postgresql import TIMESTAMP
+from sqlalchemy.dialects.postgresql import TIMESTAMP, TSVECTOR
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from assent.kernel import jsontext
 from assent.kernel.store.vectors import VectorType
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+"""Comes after every deadline."""
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -69,6 +73,24 @@ class JsonText(TypeDecorator[Any]):
 
 
 Json = JsonText(none_as_null=True)
+
+
+class Lexemes(TypeDecorator[Any]):
+    """The words of a text, in order, for the full-text index: a `tsvector` on Postgres, words with spaces between them
+    on SQLite. A word contains neither spaces nor quotes."""
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(TSVECTOR() if dialect.name == "postgresql" else Text())
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str:
+        if dialect.name != "postgresql":
+            return " ".join(value)
+        return " ".join(f"'{word}':{place}" for place, word in enumerate(value, start=1))
+
+
 """JSON exactly as it was written, on both. Postgres' `jsonb` would make 1e23 an integer and refuse a NUL in a text."""
 
 TENANT = bindparam("tenant", type_=String())
@@ -401,10 +423,12 @@ items = Table(
     Column("hash", String, nullable=False),
     Column("type", String, nullable=False),
     Column("dialect", String, nullable=False),
+    Column("kind", String, nullable=False, server_default=""),  # its type as people see it, such as a payment
     Column("title", String, nullable=False),
     Column("summary", String, nullable=False),
     Column("gated", Boolean, nullable=False),
     Column("risk", String),
+    Column("risk_rank", Integer, nullable=False, server_default="0"),  # derived from the risk, for the indexes
     Column("policy", Json, nullable=False),  # the rule in force when it was asked
     Column("secrets", Json),  # the texts that are secret in all of its revisions; null in rows from before this column
     Column("execution", String),
@@ -432,9 +456,12 @@ items = Table(
     Column("decided_by", String),
     Column("undo_until", Instant),
     Column("expires_at", Instant),
+    Column("ends_at", Instant),  # derived from expires_at, never null in a row, for the indexes
     Column("due_at", Instant, index=True),  # the next deadline
     Column("due", String),
     Index(None, "tenant_id", "open", "created_at", "item_id"),
+    Index(None, "tenant_id", "open", "ends_at", "item_id"),
+    Index(None, "tenant_id", "open", "risk_rank", "created_at", "item_id"),
     Index(None, "tenant_id", "created_at", "item_id"),
     Index(None, "tenant_id", "status", "created_at", "item_id"),
     Index(None, "tenant_id", "type", "open", "created_at", "item_id"),
@@ -546,6 +573,31 @@ comments = Table(
     Column("at", Instant, nullable=False),
     Index(None, "tenant_id", "item_id", "at", "comment_id"),
 )
+
+item_texts = Table(  # the words by which people find an item, without secrets and without names of people
+    "item_texts",
+    metadata,
+    Column("text_id", Integer, primary_key=True),
+    Column("tenant_id", String, nullable=False),
+    Column("item_id", String, nullable=False),
+    Column("lexemes", Lexemes, nullable=False),
+    UniqueConstraint("tenant_id", "item_id"),
+    Index("ix_item_texts_lexemes", "lexemes", postgresql_using="gin").ddl_if(dialect="postgresql"),
+)
+TEXT_INDEX = (
+    "CREATE VIRTUAL TABLE item_texts_index USING fts5"
+    " (lexemes, content='item_texts', content_rowid='text_id', tokenize='ascii', prefix='1 2 3', columnsize=0)",
+    "CREATE TRIGGER item_texts_inserted AFTER INSERT ON item_texts BEGIN"
+    " INSERT INTO item_texts_index (rowid, lexemes) VALUES (new.text_id, new.lexemes); END",
+    "CREATE TRIGGER item_texts_deleted AFTER DELETE ON item_texts BEGIN INSERT INTO item_texts_index"
+    " (item_texts_index, rowid, lexemes) VALUES ('delete', old.text_id, old.lexemes); END",
+    "CREATE TRIGGER item_texts_updated AFTER UPDATE ON item_texts BEGIN INSERT INTO item_texts_index"
+    " (item_texts_index, rowid, lexemes) VALUES ('delete', old.text_id, old.lexemes);"
+    " INSERT INTO item_texts_index (rowid, lexemes) VALUES (new.text_id, new.lexemes); END",
+)
+"""The full-text index of SQLite. Triggers maintain it, so that one set of statements writes both databases."""
+for statement in TEXT_INDEX:
+    event.listen(item_texts, "after_create", DDL(statement).execute_if(dialect="sqlite"))  # type: ignore[no-untyped-call]
 
 item_links = Table(
     "item_links",

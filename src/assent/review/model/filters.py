@@ -1,7 +1,7 @@
 """The filters of the inbox as text, such as `is:pending type:tool risk:high older:2h refund`.
 
-A word with a colon selects a field; any other word is searched in the title; a quoted text is one word. A value with
-commas matches any of them. An unknown field is refused, never searched for as text by mistake.
+A word with a colon selects a field; any other word is searched in the full text; a quoted text is one phrase. A value
+with commas matches any of them. An unknown field is refused, never searched for as text by mistake.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ _STATUSES: dict[str, tuple[ItemStatus, ...]] = {
 _FLAGS = {"gated": ("gated", True), "advisory": ("gated", False), "in-doubt": ("execution", "in_doubt")}
 _COLUMNS = {
     "type": "type",
+    "kind": "kind",
     "risk": "risk",
     "dialect": "dialect",
     "graph": "graph_id",
@@ -37,11 +38,15 @@ _COLUMNS = {
     "entity": "entity_id",
     "resolution": "resolution",
 }
-FIELDS = ("is", "id", "older", "newer", *_COLUMNS)
+SORTS = {"newest": "-created_at", "oldest": "created_at", "deadline": "deadline", "risk": "risk"}
+GROUPS = ("agent", "thread", "type")
+_ORDERS = {"sort": tuple(SORTS), "group": GROUPS}
+FIELDS = ("is", "id", "older", "newer", *_COLUMNS, *_ORDERS)
 WORDS = (*_STATUSES, *_FLAGS, "snoozed", "claimed")
 _LONGEST = 500
 _FIRST_ID = "00000000-0000-0000-0000-000000000000"
 _LAST_ID = _FIRST_ID.replace("0", "f")
+_RAW_TERM = re.compile(r"""(?:"[^"]*"|'[^']*'|\S)+""")
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -58,6 +63,8 @@ class Filter:
     claimed: bool = False
     ids: tuple[str, ...] | None = None
     """How the id begins."""
+    sort: str | None = None
+    group: str | None = None
 
 
 NOTHING = Filter(columns=(("type", ()),))
@@ -68,7 +75,7 @@ def parse(source: str) -> Filter:
     if len(source) > _LONGEST:
         raise Invalid(f"the filter is longer than {_LONGEST} characters")
     statuses, columns, words = set[ItemStatus](), dict[str, tuple[object, ...]](), list[str]()
-    ages, marks, ids = dict[str, timedelta](), set[str](), None
+    ages, marks, ids, order = dict[str, timedelta](), set[str](), None, dict[str, str]()
     for term in _terms(source):
         field, colon, value = term.partition(":")
         if not colon:
@@ -77,6 +84,8 @@ def parse(source: str) -> Filter:
             _is(value, statuses, columns, marks)
         elif field in ("older", "newer"):
             ages[field] = _age(field, value)
+        elif field in _ORDERS:
+            order[field] = _ordered(field, value)
         elif field == "id":
             ids = _parts(value.lower())
         elif field in _COLUMNS:
@@ -92,6 +101,8 @@ def parse(source: str) -> Filter:
         "snoozed" in marks,
         "claimed" in marks,
         ids,
+        order.get("sort"),
+        order.get("group"),
     )
 
 
@@ -100,6 +111,32 @@ def id_range(prefix: str) -> tuple[str, str] | None:
     database compares them with ids in the same order."""
     first, last = (prefix + bound[len(prefix) :] for bound in (_FIRST_ID, _LAST_ID))
     return (first, last) if prefix and _ID.fullmatch(first) else None
+
+
+def toggled(source: str, field: str, value: str) -> str:
+    """The filter with this value added to the field, or removed from it. A field with one value only is replaced."""
+    terms = _RAW_TERM.findall(source)
+    chosen = dict.fromkeys(chosen_values(source, field))
+    others = [term for term in terms if not term.startswith(f"{field}:")]
+    if field == "is":
+        return " ".join(term for term in terms if term != f"is:{value}") if value in chosen else f"{source} is:{value}"
+    if value in chosen:
+        del chosen[value]
+    else:
+        chosen = {**(chosen if field in _COLUMNS else {}), value: None}
+    values = ",".join(chosen)
+    quote = '"' if re.search(r"\s", values) else ""
+    return " ".join([*others, *([f"{field}:{quote}{values}{quote}"] if values else [])])
+
+
+def chosen_values(source: str, field: str) -> list[str]:
+    """The values of the field in the filter; none if the filter is invalid."""
+    try:
+        terms = _terms(source)
+    except Invalid:
+        return []
+    found = (term.partition(":")[2] for term in terms if term.startswith(f"{field}:"))
+    return [part for value in found for part in _parts(value)]
 
 
 def term(field: str, value: str) -> str:
@@ -112,6 +149,12 @@ def term(field: str, value: str) -> str:
         except Invalid:
             continue
     raise Invalid(f"filter: {value!r} cannot be used in a filter")
+
+
+def _ordered(field: str, value: str) -> str:
+    if value not in _ORDERS[field]:
+        raise Invalid(f"filter: unknown value {field}:{value}", hint=f"one of: {', '.join(_ORDERS[field])}")
+    return value
 
 
 def _parts(value: str) -> tuple[str, ...]:

@@ -74,6 +74,7 @@ class Item:
     revision: int
     hash: str
     type: str
+    kind: str
     dialect: str
     title: str
     summary: str

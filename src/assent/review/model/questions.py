@@ -7,12 +7,14 @@ defined elsewhere.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
 from assent.errors import Problem
+from assent.kernel import canonical
 from assent.kernel.canonical import Json
 
 
@@ -168,13 +170,27 @@ def outcome(verdicts: Iterable[Verdict]) -> Outcome:
 
 
 _SAYS_NOTHING = ("null", "{}")
+_AMBIGUOUS = re.compile(r"[\"·\n\r]|,[^,]*:\s")
 
 
 def summary(question: Question) -> str:
-    """One line for a list: the agent's own description, or else the arguments."""
+    """One line for a list: the agent's own description, or else the arguments in words."""
     generated = question.type is ItemType.TOOL and "\n\nTool: " in (question.description or "")
-    arguments = (action.args_text for action in question.actions if action.args_text not in _SAYS_NOTHING)
-    return headline((not generated and question.description) or " ".join(arguments), "", limit=160)
+    arguments = (_in_words(action) for action in question.actions if action.args_text not in _SAYS_NOTHING)
+    return headline((not generated and question.description) or " · ".join(arguments), "", limit=160)
+
+
+def _in_words(action: Action) -> str:
+    """`order: 4711, amount: 249.9`. A text that looks like more of the same is quoted."""
+    if not isinstance(action.args, dict):
+        return action.args_text
+    return ", ".join(f"{name}: {_value_in_words(value)}" for name, value in action.args.items())
+
+
+def _value_in_words(value: Json) -> str:
+    if not isinstance(value, str) or not value or _AMBIGUOUS.search(value):
+        return canonical.text(value)
+    return value
 
 
 def headline(source: str, fallback: str = "Question", limit: int = 120) -> str:

@@ -2,27 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, exists, false, func, or_, select
 
 from assent.identity.model.visibility import Visible
+from assent.identity.rows.names import actors_like, actors_named
 from assent.identity.rows.visibility import is_visible
 from assent.kernel.store.paging import Keyset, Page
-from assent.kernel.store.tables import TENANT, item_marks, items, threads
+from assent.kernel.store.tables import NEVER, TENANT, item_marks, items, threads
 from assent.kernel.store.transaction import Tx
 from assent.review.model.filters import Filter, id_range
 from assent.review.model.items import Item, ItemStatus
-from assent.review.rows.items import COLUMNS, item_of
+from assent.review.model.questions import ItemType
+from assent.review.model.search_words import of_actor, of_type, phrase_of
+from assent.review.rows import item_texts
+from assent.review.rows.item_texts import Term
+from assent.review.rows.items import COLUMNS, RISK_RANKS, item_of
 
 MOST_COUNTED = 10_000
+MOST_FACETED = 2_000
 _ALL = select(*COLUMNS).where(items.c.tenant_id == TENANT)
-_COLUMNS = (items.c.created_at, items.c.item_id)
-_ORDERS = {"-created_at": Keyset(_COLUMNS, descending=True), "created_at": Keyset(_COLUMNS)}
+_BY_AGE = (items.c.created_at, items.c.item_id)
+_ORDERS = {
+    "-created_at": Keyset(_BY_AGE, descending=True),
+    "created_at": Keyset(_BY_AGE),
+    "deadline": Keyset((items.c.ends_at, items.c.item_id)),
+    "risk": Keyset((items.c.risk_rank, *_BY_AGE), descending=True),
+}
 SORTS = tuple(_ORDERS)
+_THREAD = func.coalesce(items.c.thread_id, "").label("of_thread")
+_GROUPS: dict[str, ColumnElement[str]] = {"agent": items.c.requester, "thread": _THREAD, "type": items.c.kind}
+GROUPS = tuple(_GROUPS)
+_FACETS = {"kind": items.c.kind, "risk": items.c.risk, "agent": items.c.requester, "graph": items.c.graph_id}
+_FILTERED_BY = {"kind": "kind", "risk": "risk", "agent": "requester", "graph": "graph_id"}
+FACETS = tuple(_FACETS)
+_BASIC_TYPES = frozenset(ItemType)
+_ACTORS = frozenset({"requester", "decided_by"})
 _INDEXED = frozenset({"graph_id", "assistant_id", "type", "thread_id"})
+_OPEN = frozenset(status for status in ItemStatus if status.open)
 _EDGE = (
     select(items.c.created_at)
     .where(items.c.tenant_id == TENANT, items.c.open.is_(True))
@@ -48,27 +69,45 @@ class Waiting:
     at_least: bool = False
 
 
+Facets = Mapping[str, Mapping[str, int]]
+"""For each facet, its values with the number of items."""
+
+
 def page(
-    tx: Tx, criteria: Filter, whose: str, visible: Visible | None, *, sort: str, limit: int, cursor: str | None
+    tx: Tx,
+    criteria: Filter,
+    whose: str,
+    visible: Visible | None,
+    *,
+    sort: str,
+    group: str | None = None,
+    limit: int,
+    cursor: str | None,
 ) -> Page[Item]:
     statement = _ALL.where(*_conditions(tx, criteria, whose, visible))
-    return _ORDERS[sort].page(tx, statement, item_of, limit=limit, cursor=cursor)
+    if group == "thread":
+        statement = statement.add_columns(_THREAD)
+    return _order(sort, group).page(tx, statement, item_of, limit=limit, cursor=cursor)
 
 
-def after(tx: Tx, criteria: Filter, whose: str, visible: Visible | None, item: Item) -> list[Item]:
+def after(
+    tx: Tx, criteria: Filter, whose: str, visible: Visible | None, item: Item, *, sort: str, group: str | None = None
+) -> list[Item]:
     """Items that follow this one in the list, and items from its beginning."""
-    position = _ORDERS["-created_at"].cursor_at(item.created_at, item.id)
+    order = _order(sort, group)
+    position = order.cursor_at(*(_value(item, column.name) for column in order.columns))
     pages = [
-        page(tx, criteria, whose, visible, sort="-created_at", limit=20, cursor=cursor) for cursor in (position, None)
+        page(tx, criteria, whose, visible, sort=sort, group=group, limit=20, cursor=cursor)
+        for cursor in (position, None)
     ]
     return [other for part in pages for other in part.items if other.id != item.id]
 
 
 def counts(tx: Tx, criteria: Filter, whose: str, visible: Visible | None) -> Counts:
-    """For the same filter without its status."""
-    any_status = replace(criteria, statuses=frozenset())
-    statement = _ALL.where(*_conditions(tx, any_status, whose, visible))
-    return Counts(*(_count(tx, statement.where(items.c.open.is_(is_open))) for is_open in (True, False)))
+    """For the same filter without its status. Snoozed items are not counted as pending, unless the filter selects
+    them."""
+    narrowed = (replace(criteria, statuses=statuses) for statuses in (_OPEN, frozenset(ItemStatus) - _OPEN))
+    return Counts(*(_count(tx, _ALL.where(*_conditions(tx, each, whose, visible))) for each in narrowed))
 
 
 def pending(tx: Tx, filters: Sequence[Filter], whose: str, visible: Visible | None) -> list[Waiting]:
@@ -79,12 +118,51 @@ def pending(tx: Tx, filters: Sequence[Filter], whose: str, visible: Visible | No
     return [_pending(tx, criteria, recent, whose, visible) for criteria in filters]
 
 
+def facets(tx: Tx, criteria: Filter, whose: str, visible: Visible | None) -> Facets:
+    """The values to narrow the list by. A facet ignores its own selection, so that another value can be added to it.
+    Only the newest items are counted: a count that reaches `MOST_FACETED` means that many or more."""
+    chosen = {name for name, column in _FILTERED_BY.items() if column in dict(criteria.columns)}
+    shared = _tallied(tx, criteria, whose, visible)
+    found = {name: shared[name] for name in FACETS if name not in chosen}
+    for name in chosen:
+        others = tuple(pair for pair in criteria.columns if pair[0] != _FILTERED_BY[name])
+        found[name] = _tallied(tx, replace(criteria, columns=others), whose, visible)[name]
+    return {name: found[name] for name in FACETS}
+
+
+def _tallied(tx: Tx, criteria: Filter, whose: str, visible: Visible | None) -> Facets:
+    newest = _ALL.where(*_conditions(tx, criteria, whose, visible)).order_by(*(col.desc() for col in _BY_AGE))
+    limited = newest.with_only_columns(*_FACETS.values()).limit(MOST_FACETED).subquery()
+    rows = tx.all(select(*limited.c, func.count().label("number")).group_by(*limited.c))
+    tallies = {name: Counter[str]() for name in FACETS}
+    for row in rows:
+        for name, value in zip(FACETS, row, strict=False):
+            if value:
+                tallies[name][value] += row.number
+    return tallies
+
+
+def _order(sort: str, group: str | None) -> Keyset:
+    order = _ORDERS[sort]
+    return order if group is None else Keyset((_GROUPS[group], *order.columns), descending=order.descending)
+
+
+def _value(item: Item, column: str) -> Any:
+    """The value by which the list is sorted."""
+    derived: dict[str, Any] = {
+        "item_id": item.id,
+        "ends_at": item.expires_at or NEVER,
+        "risk_rank": RISK_RANKS.get(item.risk or "", 0),
+        "of_thread": item.thread_id or "",
+    }
+    return derived[column] if column in derived else getattr(item, column)
+
+
 def _pending(
     tx: Tx, criteria: Filter, recent: list[ColumnElement[bool]], whose: str, visible: Visible | None
 ) -> Waiting:
     """Zero if the filter selects closed items only."""
-    opened = frozenset(status for status in ItemStatus if status.open)
-    narrowed = replace(criteria, statuses=criteria.statuses & opened if criteria.statuses else opened)
+    narrowed = replace(criteria, statuses=criteria.statuses & _OPEN if criteria.statuses else _OPEN)
     if not narrowed.statuses:
         return Waiting(0)
     indexed = criteria.ids is not None or any(name in _INDEXED for name, _ in criteria.columns)
@@ -100,14 +178,12 @@ def _count(tx: Tx, statement: Select[Any]) -> int:
 
 
 def _conditions(tx: Tx, criteria: Filter, whose: str, visible: Visible | None) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = [
-        items.c[name].in_(values) for name, values in criteria.columns if name != "requester"
-    ]
+    conditions = [_column(tx, name, values) for name, values in criteria.columns]
     if criteria.ids is not None:
         conditions.append(_begins(criteria.ids))
     conditions += _status(criteria)
-    conditions += [_requested_by(values) for name, values in criteria.columns if name == "requester"]
-    conditions += [items.c.title.icontains(word, autoescape=True) for word in criteria.words]
+    if criteria.words:
+        conditions.append(_said(tx, criteria.words))
     if criteria.older is not None:
         conditions.append(items.c.created_at < tx.now() - criteria.older)
     if criteria.newer is not None:
@@ -121,13 +197,48 @@ def _conditions(tx: Tx, criteria: Filter, whose: str, visible: Visible | None) -
     return conditions
 
 
+def _column(tx: Tx, name: str, values: tuple[object, ...]) -> ColumnElement[bool]:
+    if name == "type":
+        return _of_types(tx, [str(value) for value in values])
+    if name in _ACTORS:
+        return items.c[name].in_(_actors(tx, values))
+    return items.c[name].in_(values)
+
+
+def _of_types(tx: Tx, types: Sequence[str]) -> ColumnElement[bool]:
+    """An item is also of each type that one of its calls is shown as."""
+    basic = [type for type in types if type in _BASIC_TYPES]
+    shown = [Term((of_type(type),), exact=True) for type in types if type not in _BASIC_TYPES]
+    ways: list[ColumnElement[bool]] = [items.c.type.in_(basic)] if basic else []
+    ways += [item_texts.matches(tx, [shown])] if shown else []
+    return or_(*ways) if ways else false()
+
+
+def _actors(tx: Tx, values: tuple[object, ...]) -> list[str]:
+    """The whole actor (`agent:<id>`), the id alone, or the name."""
+    spelled = (f"{kind}{value}" for value in values for kind in ("", "agent:", "service:", "reviewer:"))
+    named = (actor for value in values for actor in actors_named(tx, str(value)))
+    return list(dict.fromkeys([*spelled, *named]))
+
+
+def _said(tx: Tx, texts: Sequence[str]) -> ColumnElement[bool]:
+    """Every text has to be found: in the item, or in the name of somebody who took part. Punctuation is no text."""
+    phrases = {text: phrase_of(text) for text in texts}
+    wanted = [[Term(tuple(phrase)), *_taking_part(tx, text)] for text, phrase in phrases.items() if phrase]
+    return item_texts.matches(tx, wanted) if wanted else false()
+
+
+def _taking_part(tx: Tx, text: str) -> list[Term]:
+    spelled = [f"{kind}:{text}" for kind in ("agent", "service", "reviewer")]
+    return [Term((of_actor(actor),), exact=True) for actor in (*spelled, *actors_like(tx, text))]
+
+
 def _status(criteria: Filter) -> list[ColumnElement[bool]]:
     """Uses the index if the filter selects exactly the open or the closed items."""
     if not criteria.statuses:
         return []
-    opened = frozenset(status for status in ItemStatus if status.open)
-    if criteria.statuses in (opened, frozenset(ItemStatus) - opened):
-        return [items.c.open.is_(criteria.statuses == opened)]
+    if criteria.statuses in (_OPEN, frozenset(ItemStatus) - _OPEN):
+        return [items.c.open.is_(criteria.statuses == _OPEN)]
     return [items.c.status.in_(sorted(criteria.statuses))]
 
 
@@ -139,11 +250,6 @@ def _begins(ids: tuple[str, ...]) -> ColumnElement[bool]:
 
 def _only_open(criteria: Filter) -> bool:
     return bool(criteria.statuses) and all(status.open for status in criteria.statuses)
-
-
-def _requested_by(values: tuple[object, ...]) -> ColumnElement[bool]:
-    """Matches the whole actor (`agent:<id>`) or the id alone."""
-    return items.c.requester.in_([f"{kind}{value}" for value in values for kind in ("", "agent:", "service:")])
 
 
 def _snoozed(tx: Tx, whose: str) -> ColumnElement[bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,9 +12,19 @@ from sqlalchemy import Row, Table, bindparam, delete, func, literal_column, sele
 from assent.kernel.canonical import Json
 from assent.kernel.store.prepared import Prepared
 from assent.kernel.store.sizes import text_bytes
-from assent.kernel.store.tables import TENANT, comments, item_links, item_marks, item_revisions, items
+from assent.kernel.store.tables import (
+    NEVER,
+    TENANT,
+    comments,
+    item_links,
+    item_marks,
+    item_revisions,
+    item_texts,
+    items,
+)
 from assent.kernel.store.transaction import Tx
 from assent.review.model.items import Due, Execution, Item, ItemStatus, Revision
+from assent.review.model.policies import Risk
 from assent.review.model.questions import Resolution
 from assent.threads.rows.holds import UNDER_WAY
 
@@ -23,6 +34,7 @@ BELL = "items"
 COLUMNS = [column for column in items.c if column is not items.c.secrets]
 """The columns of an item. Its secrets are read separately, where a text is masked."""
 
+RISK_RANKS = {risk.value: rank for rank, risk in enumerate(Risk, start=1)}
 _ALL = select(*COLUMNS).where(items.c.tenant_id == TENANT)
 _ONE = _ALL.where(items.c.item_id == bindparam("id"))
 _LOCK = _ONE.with_for_update()
@@ -122,7 +134,8 @@ def insert(tx: Tx, item_id: str, revision: Revision, **columns: Any) -> Item:
         approvals=0,
         created_at=now,
         updated_at=now,
-        **columns,
+        kind=columns["type"],
+        **_ranked({"risk": None, "expires_at": None, **columns}),
     )
     add_revision(tx, item_id, revision)
     tx.ring(BELL)
@@ -161,11 +174,21 @@ def change(tx: Tx, item: Item, **columns: Any) -> Item:
         columns["open"] = status.open
     if not (columns.keys() <= {"claimed_by", "claimed_until"}):
         columns["updated_at"] = tx.now()
-    tx.change(_THIS.values(**columns), this=item.id)
+    tx.change(_THIS.values(**_ranked(columns)), this=item.id)
     tx.ring(BELL)
     changed = get(tx, item.id)
     assert changed is not None
     return changed
+
+
+def _ranked(columns: dict[str, Any]) -> dict[str, Any]:
+    """With the columns that only order lists: they follow from the risk and the expiry."""
+    ranked = dict(columns)
+    if "risk" in columns:
+        ranked["risk_rank"] = RISK_RANKS.get(columns["risk"] or "", 0)
+    if "expires_at" in columns:
+        ranked["ends_at"] = columns["expires_at"] or NEVER
+    return ranked
 
 
 def save(tx: Tx, before: Item, after: Item) -> Item:
@@ -201,6 +224,14 @@ def set_secrets(tx: Tx, item_id: str, secrets: Iterable[str]) -> None:
 def set_words(tx: Tx, item_id: str, *, title: str, summary: str) -> None:
     """Updates the texts for lists, without changing `updated_at`."""
     tx.change(_THIS.values(title=title, summary=summary), this=item_id)
+
+
+def set_kind(tx: Tx, item: Item, kind: str) -> Item:
+    """Updates the type that people see, without changing `updated_at`."""
+    if kind == item.kind:
+        return item
+    tx.change(_THIS.values(kind=kind), this=item.id)
+    return replace(item, kind=kind)
 
 
 def open_of_thread(tx: Tx, thread_id: str, *, lock: bool = True) -> list[Item]:
@@ -324,7 +355,7 @@ def shown_revision(tx: Tx, item_id: str, actor: str) -> int | None:
 
 def tables() -> tuple[Table, ...]:
     """All tables with rows of an item."""
-    return (items, item_revisions, item_links, item_marks, comments)
+    return (items, item_revisions, item_texts, item_links, item_marks, comments)
 
 
 def item_of(row: Row[Any]) -> Item:

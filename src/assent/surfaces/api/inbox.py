@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
@@ -193,6 +193,11 @@ class ItemList(BaseModel):
     items: list[View]
     next: str | None
     counts: Counts
+    facets: dict[str, dict[str, int]] = Field(
+        default_factory=dict,
+        description="with `facets=true`: the values of kind, risk, agent and graph, each with the number of items, "
+        "counted among the newest 2,000",
+    )
 
 
 class BulkResult(BaseModel):
@@ -221,18 +226,34 @@ def routes(inbox: Inbox, live: Live, relying: Relying | None = None) -> APIRoute
     return api
 
 
+def _plain_facets(facets: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    return {name: dict(values) for name, values in facets.items()}
+
+
 def _look(api: APIRouter, inbox: Inbox) -> None:
     @api.get("/items")
     async def list_items(
         caller: Caller,
         filter: FilterText = "",
-        sort: str = "-created_at",
+        sort: Annotated[str | None, Query(description="-created_at, created_at, deadline or risk")] = None,
+        group: Annotated[str | None, Query(description="agent, thread or type: its items follow each other")] = None,
         limit: Limit = 50,
         cursor: Cursor = None,
         arguments: Annotated[bool, Query(description="include the calls and their arguments")] = False,
+        facets: Annotated[bool, Query(description="include the values to narrow the list by")] = False,
     ) -> ItemList:
-        page = await inbox.list(caller, filter=filter, sort=sort, limit=limit, cursor=cursor, arguments=arguments)
-        return ItemList(items=page.items, next=page.next, counts=Counts(**page.counts))
+        page = await inbox.list(
+            caller,
+            filter=filter,
+            sort=sort,
+            group=group,
+            limit=limit,
+            cursor=cursor,
+            arguments=arguments,
+            facets=facets,
+        )
+        counts = Counts(**page.counts)
+        return ItemList(items=page.items, next=page.next, counts=counts, facets=_plain_facets(page.facets))
 
     @api.get("/items/{item_id}")
     async def get_item(caller: Caller, item_id: str) -> View:

@@ -35,7 +35,7 @@ def table(items: Sequence[View]) -> None:
         grid.add_row(
             item["id"],
             state(item),
-            escaped(item["type"]),
+            escaped(item["kind"]),
             escaped(item["title"]),
             item["risk"] or "",
             when(item["created_at"]),

@@ -39,6 +39,18 @@ def sprite() -> Markup:
     return Markup('<svg class="sprite" aria-hidden="true">' + symbols)  # noqa: S704 - our own file
 
 
+def counted_icon(count: str) -> str:
+    """The icon with a badge."""
+    icon = (_FOLDER / "icon.svg").read_text(encoding="utf-8").strip().removesuffix("</svg>")
+    number = count if len(count) <= 2 else "99+"
+    size, place = {1: (12, 17), 2: (10, 16.5)}.get(len(number), (7.5, 16))
+    return (
+        f'{icon}<rect x="10" y="10" width="14" height="14" rx="5" fill="#d92d20"/>'
+        f'<text x="{17}" y="{place + 4}" text-anchor="middle" font-family="system-ui, sans-serif" font-weight="700"'
+        f' font-size="{size}" fill="#fff">{number}</text></svg>'
+    )
+
+
 def app() -> ASGIApp:
     return public(GZipMiddleware(_Assets(directory=_FOLDER), minimum_size=500))
 

@@ -19,6 +19,7 @@ from assent.surfaces.cli.remote import Place, Remote, View, call, item_path, pla
 
 _PENDING = "is:pending"
 _MOST_COUNTED = 10_000
+_SORTS = {"newest": "-created_at", "oldest": "created_at"}
 
 
 def commands() -> typer.Typer:
@@ -45,16 +46,21 @@ def list_items(
     place: Place,
     filter: Annotated[str | None, typer.Option(help='Such as "is:pending type:tool older:2h refund".')] = None,
     all: Annotated[bool, typer.Option("--all", help="Include decided items.")] = False,
+    sort: Annotated[Literal["newest", "oldest", "deadline", "risk"], typer.Option(help="The order.")] = "newest",
+    group: Annotated[
+        Literal["agent", "thread", "type"] | None, typer.Option(help="Items with the same one follow each other.")
+    ] = None,
     limit: Annotated[int, typer.Option(help="The maximum number.", min=1)] = 50,
 ) -> None:
     """List pending items, newest first."""
     wanted = filter if filter is not None else "" if all else _PENDING
+    order = {"sort": _SORTS.get(sort, sort)} | ({"group": group} if group else {})
 
     async def use(server: Remote) -> tuple[list[View], View, bool]:
         items: list[View] = []
         counts: View = {}
         more = False
-        async for page in server.pages("/api/inbox/items", most=limit, filter=wanted, arguments=True):
+        async for page in server.pages("/api/inbox/items", most=limit, filter=wanted, arguments=True, **order):
             items, counts, more = [*items, *page["items"]], page["counts"], page["next"] is not None
         return items, counts, more
 

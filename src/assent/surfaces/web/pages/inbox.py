@@ -18,11 +18,12 @@ from assent.identity.model.access import Principal
 from assent.kernel.ids import new_token
 from assent.surfaces.http.authentication import Caller
 from assent.surfaces.http.passkey_origins import Relying, Site
+from assent.surfaces.web import assets
 from assent.surfaces.web.errors import PageRoute, mendable
 from assent.surfaces.web.pages.desk import SNOOZES, Act, Ask, Desk, Onward
 from assent.surfaces.web.rendering import draw, render
 from assent.surfaces.web.views import item_list, item_page, people
-from assent.surfaces.web.views.facets import facets
+from assent.surfaces.web.views.facets import facets, suggestions
 from assent.surfaces.web.views.item_list import TABS, Wanted
 from assent.surfaces.web.views.item_page import Attempt, ItemPage
 from assent.surfaces.web.views.presence import Presence
@@ -31,6 +32,7 @@ from assent.surfaces.web.views.shell import Shell
 Text = Annotated[str, Query(max_length=500)]
 Part = Annotated[str, Header(alias="Assent-Part", max_length=20)]
 _MOST_FIELDS = 20_000
+_ICON_HEADERS = {"Cache-Control": "private, max-age=86400", "X-Content-Type-Options": "nosniff"}
 
 
 def routes(desk: Desk, relying: Relying, shell: Shell) -> APIRouter:
@@ -59,6 +61,12 @@ def _look(web: APIRouter, pages: _Pages) -> None:
         caller: Caller, wanted: InAddress, cursor: str | None = None, done: str | None = None, part: Part = ""
     ) -> Response:
         return await pages.list(caller, wanted, cursor, done, part)
+
+    @web.get("/icon.svg")
+    async def icon(caller: Caller, count: Annotated[str, Query(pattern=r"^[0-9,]{1,7}\+?$")]) -> Response:
+        """The icon of the tab, with the number of pending items. A picture in the page itself would need a weaker
+        content security policy."""
+        return Response(assets.counted_icon(count), media_type="image/svg+xml", headers=_ICON_HEADERS)
 
     @web.get("/{item_id:uuid}")
     async def show_page(
@@ -200,7 +208,10 @@ class _Pages:
         return shown
 
     async def _page(self, caller: Principal, wanted: Wanted, part: str, *, status: int, **facts: Any) -> Response:
-        facts |= {"wanted": wanted, "key": new_key, "facets": facets()}
+        facts |= {"wanted": wanted, "key": new_key}
+        if facts.get("listed"):
+            menus = facets(facts["listed"])
+            facts |= {"facets": menus, "suggestions": suggestions(menus)}
         if part in ("detail", "row"):
             return await draw(f"parts/{part}.html", status=status, **facts)
         template = f"parts/{part}.html" if part else "inbox.html"

@@ -23,7 +23,7 @@ from assent.surfaces.web.views.thread_page import Sources
 from assent.threads.model.assistants import Assistant
 from assent.threads.model.assistants import Query as AssistantQuery
 from assent.threads.model.threads import Query as ThreadQuery
-from assent.threads.model.threads import Thread, ThreadStatus
+from assent.threads.model.threads import SortBy, Thread, ThreadStatus
 
 SIZES = (10, 25, 50)
 _TABS = ("", *thread_page.STATUSES)
@@ -123,7 +123,7 @@ def _query(view: View, saved: Saved) -> ThreadQuery:
     if named := saved and saved["graph_id"]:
         wanted |= {"assistant_id" if as_uuid(named) else "graph_id": named}
     status = ThreadStatus(view.status) if view.status else None
-    return ThreadQuery(metadata=wanted, status=status, limit=view.limit, offset=view.offset)
+    return ThreadQuery(metadata=wanted, status=status, limit=view.limit, offset=view.offset, sort_by=SortBy.UPDATED_AT)
 
 
 async def _assistants(sources: Sources, caller: Principal) -> list[Assistant]:

@@ -2,7 +2,7 @@
 import { hold, may, read, release, settle, tell, texts, value, weigh } from "./decision.js";
 import { setUpKeys } from "./keys.js";
 import { follow } from "./live.js";
-import { append, bring, exchange, rows, watch } from "./rows.js";
+import { append, bring, exchange, relative, rows, setUpList, watch } from "./rows.js";
 
 const list = document.getElementById("list");
 const detail = document.getElementById("detail");
@@ -221,7 +221,7 @@ async function merge(fresh, changed) {
   for (const row of listed) if (known.has(row.dataset.id)) put(known.get(row.dataset.id), row.cloneNode(true));
   const there = new Set(listed.map((row) => row.dataset.id));
   await Promise.all([...changed].filter((id) => known.has(id) && !there.has(id)).map((id) => renew(known.get(id))));
-  const top = rows(list)[0]?.dataset.asked ?? "";
+  const top = rows(list).reduce((newest, row) => (row.dataset.asked > newest ? row.dataset.asked : newest), "");
   const more = listed.filter((row) => !known.has(row.dataset.id) && row.dataset.asked >= top).length;
   newest = fresh;
   offerNew(more);
@@ -491,13 +491,10 @@ function prepare(within) {
   tick();
 }
 
-const format = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "always", style: "narrow" });
-const units = [[31536000, "year"], [2592000, "month"], [86400, "day"], [3600, "hour"], [60, "minute"]];
 function tick() {
   for (const time of all("time")) {
-    const seconds = (Date.now() - Date.parse(time.dateTime)) / 1000;
-    const [size, unit] = units.find(([one]) => Math.abs(seconds) >= one) ?? [];
-    if (unit) time.textContent = format.format(-Math.trunc(seconds / size), unit);
+    const text = relative((Date.now() - Date.parse(time.dateTime)) / 1000);
+    if (text) time.textContent = text;
   }
 }
 setInterval(tick, 30_000);
@@ -575,7 +572,7 @@ function connection({ lost }) {
   }
   const text = document.getElementById("main").dataset.offline;
   const seconds = Math.max(1, Math.trunc((Date.now() - lost) / 1000));
-  const age = seconds < 60 ? format.format(-seconds, "second") : format.format(-Math.trunc(seconds / 60), "minute");
+  const age = relative(seconds, 1);
   banner ??= document.getElementById("main").insertAdjacentElement("beforebegin", Object.assign(document.createElement("p"), { className: "offline" }));
   banner.setAttribute("role", "status");
   banner.textContent = text.replace("{age}", age);
@@ -603,6 +600,7 @@ document.addEventListener("click", async (event) => {
 });
 
 setUpKeys({ open: (link) => (detail && list?.offsetParent ? open(link.href) : link.click()), toggle: (box) => box.click() });
+setUpList(list);
 prepare(document);
 if (find("[data-item]", detail)) settle();
 mark();

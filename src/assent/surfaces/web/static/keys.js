@@ -1,7 +1,7 @@
 // Keyboard shortcuts and the command palette. An element with `data-key` reacts to its key; the help shows `KEYS` of
 // words.py.
 import { refusal, swallowed, texts } from "./decision.js";
-import { bring, rows as listed } from "./rows.js";
+import { bring, rows as listed, search } from "./rows.js";
 
 const typing = (target) => target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, dialog");
 const list = document.getElementById("list");
@@ -171,7 +171,16 @@ function palette() {
     const wanted = input.value.trim().toLowerCase();
     options.replaceChildren(...known.filter(([name]) => name.toLowerCase().includes(wanted)).slice(0, 12).map(([name, act, key]) => option(name, act, key, dialog)));
   };
-  input.addEventListener("input", fill);
+  let soon;
+  input.addEventListener("input", () => {
+    fill();
+    clearTimeout(soon);
+    const text = input.value.trim();
+    soon = setTimeout(async () => {
+      const items = text.length > 1 ? await search(text) : [];
+      if (text === input.value.trim()) options.append(...items.map((item) => option(`${item.title} ${item.summary}`.slice(0, 90), () => location.assign(`/inbox/${item.id}`), "", dialog)));
+    }, 200);
+  });
   dialog.addEventListener("keydown", (event) => {
     const all = [...options.querySelectorAll("button")];
     const at = all.indexOf(document.activeElement);

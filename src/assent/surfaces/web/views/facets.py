@@ -2,28 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from assent.review.model import filters
+from assent.review.rows.item_search import MOST_FACETED
 from assent.surfaces.web import renderers
 from assent.surfaces.web.text import words
+from assent.surfaces.web.views.item_list import Listing
+from assent.surfaces.web.views.people import Names
 
-_RISKS = ("low", "medium", "high", "critical")
+_RISKS = ("critical", "high", "medium", "low")
+_MOST_VALUES = 12
 _AGES = (("1h", "1 hour"), ("1d", "1 day"), ("7d", "1 week"))
 _MARKS = (("claimed", "Claimed"), ("snoozed", "Snoozed"), ("gated", "Gated"), ("in-doubt", "In doubt"))
+_SORTS = (("newest", "Newest"), ("oldest", "Oldest"), ("deadline", "Deadline"), ("risk", "Highest risk"))
+_GROUPS = (("agent", "Agent"), ("thread", "Thread"), ("type", "Type"))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    value: str
+    label: str
+    count: int | None = None
+
+    @property
+    def counted(self) -> str:
+        if self.count is None:
+            return ""
+        return f"{self.count:,}{'+' if self.count >= MOST_FACETED else ''}"
 
 
 @dataclass(frozen=True, slots=True)
 class Facet:
     field: str
     label: str
-    values: Sequence[tuple[str, str]]
+    choices: Sequence[Choice]
 
 
-def facets() -> list[Facet]:
-    return [
-        Facet("type", "Type", [(name, renderers.sign(name).word) for name in renderers.types()]),
-        Facet("risk", "Risk", [(name, words.risk_word(name)) for name in _RISKS]),
-        Facet("older", "Older than", _AGES),
-        Facet("is", "Only", _MARKS),
+def facets(listed: Listing) -> list[Facet]:
+    """The menus: values that occur, with their counts, then the fixed ones."""
+    found, names = listed.found.facets, listed.names
+    counted = [
+        Facet("kind", "Type", _types(found.get("kind", {}))),
+        Facet("risk", "Risk", _risks(found.get("risk", {}))),
+        Facet("agent", "Agent", _agents(found.get("agent", {}), names)),
     ]
+    fixed = [
+        Facet("older", "Older than", [Choice(*age) for age in _AGES]),
+        Facet("is", "Only", [Choice(*mark) for mark in _MARKS]),
+        Facet("sort", "Sort", [Choice(*sort) for sort in _SORTS]),
+        Facet("group", "Group by", [Choice(*group) for group in _GROUPS]),
+    ]
+    return [*(facet for facet in counted if facet.choices), *fixed]
+
+
+def suggestions(menus: Sequence[Facet]) -> list[str]:
+    """Words that the search field offers."""
+    offered = [f"is:{word}" for word in filters.WORDS]
+    offered += [f"{facet.field}:{choice.value}" for facet in menus if facet.field != "is" for choice in facet.choices]
+    fields = [f"{field}:" for field in filters.FIELDS]
+    return list(dict.fromkeys(word for word in (*offered, *fields) if not set(word) & {'"', "'", " "}))
+
+
+def _types(found: Mapping[str, int]) -> list[Choice]:
+    return [Choice(type, renderers.sign(type).word, count) for type, count in _most(found)]
+
+
+def _risks(found: Mapping[str, int]) -> list[Choice]:
+    return [Choice(risk, words.risk_word(risk), found[risk]) for risk in _RISKS if risk in found]
+
+
+def _agents(found: Mapping[str, int], names: Names) -> list[Choice]:
+    return [Choice(actor, names.of(actor), count) for actor, count in _most(found)]
+
+
+def _most(found: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """The most frequent values first. A value that the filter language cannot express is left out."""
+    ordered = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ((value, count) for value, count in ordered[:_MOST_VALUES] if not set(value) & {'"', "'", ","})

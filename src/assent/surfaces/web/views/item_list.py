@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,12 +13,16 @@ from assent.kernel.store.ports import Store
 from assent.review.inbox import Inbox
 from assent.review.item_views import ItemPage as Found
 from assent.review.model import filters
+from assent.review.model.filters import Filter
+from assent.surfaces.web import renderers
+from assent.surfaces.web.language import gettext as _
 from assent.surfaces.web.views import people
 from assent.surfaces.web.views.people import Names
 
 PAGE = 30
 TABS = ("pending", "resolved")
 View = Mapping[str, Any]
+_INVALID = Filter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,27 @@ class Wanted:
         wanted = filters.parse(self.text)
         return not (wanted.statuses or any(name == "execution" for name, _ in wanted.columns))
 
+    @property
+    def closed(self) -> bool:
+        """Whether the list has decided items only: its columns tell about the decision."""
+        statuses = self._parsed.statuses
+        return not any(status.open for status in statuses) if statuses else self.tab == "resolved"
+
+    @property
+    def group(self) -> str | None:
+        return self._parsed.group
+
+    @property
+    def sort(self) -> str:
+        return self._parsed.sort or "newest"
+
+    @property
+    def _parsed(self) -> Filter:
+        try:
+            return filters.parse(self.text)
+        except Invalid:
+            return _INVALID
+
     def query(self, **more: str | None) -> str:
         """The query string, with its question mark."""
         facts = {"inbox": self.inbox, "q": self.q, "tab": "" if self.tab == "pending" else self.tab, **more}
@@ -49,13 +74,11 @@ class Wanted:
 
     def with_term(self, field: str, value: str) -> str:
         """URL of the same list with this filter toggled."""
-        term = f"{field}:{value}"
-        others = [word for word in self.q.split() if not word.startswith(f"{field}:")]
-        q = " ".join(others if term in self.q.split() else [*others, term])
-        return "/inbox" + Wanted(q, self.tab, self.inbox, self.base).query()
+        return "/inbox" + replace(self, q=filters.toggled(self.q, field, value).strip()).query()
 
-    def has_term(self, field: str, value: str) -> bool:
-        return f"{field}:{value}" in self.q.split()
+    def chosen(self, field: str) -> list[str]:
+        """The values of the field that the search selects."""
+        return filters.chosen_values(self.q, field)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +96,47 @@ class Listing:
         """Items in doubt come first."""
         return [*self.doubts, *self.found.items]
 
+    @property
+    def groups(self) -> list[tuple[str, list[View]]]:
+        """The rows under the headings of their groups; without groups, one without a heading."""
+        groups: list[tuple[str, list[View]]] = []
+        for item in self.rows:
+            heading = self._heading(item)
+            if not groups or groups[-1][0] != heading:
+                groups.append((heading, []))
+            groups[-1][1].append(item)
+        return groups
+
+    def _heading(self, item: View) -> str:
+        match self.wanted.group:
+            case "agent":
+                return self.names.of(item["requester"])
+            case "type":
+                return _(renderers.sign(item["kind"]).word)
+            case "thread":
+                thread_id = item["source"]["thread_id"]
+                return _("Thread %(id)s") % {"id": thread_id[-8:]} if thread_id else _("Without a thread")
+        return ""
+
 
 async def gather(inbox: Inbox, store: Store, caller: Principal, wanted: Wanted, cursor: str | None = None) -> Listing:
     problem, current, found, doubts = None, "", Found([], None, {"pending": 0, "resolved": 0}), list[dict[str, Any]]()
     try:
         current = wanted.tab if wanted.by_tab else ""
         status = f"is:{current}" if current else ""
-        found = await inbox.list(caller, filter=f"{wanted.text} {status}".strip(), limit=PAGE, cursor=cursor)
+        filter = f"{wanted.text} {status}".strip()
+        found = await inbox.list(caller, filter=filter, limit=PAGE, cursor=cursor, facets=cursor is None)
         if current == "pending" and not cursor:
             doubts = (await inbox.list(caller, filter=f"{wanted.text} is:in-doubt".strip(), limit=PAGE)).items
     except Invalid as error:
         problem = error
-    names = await people.names(store, caller, [item["requester"] for item in (*doubts, *found.items)])
+    actors = [actor for item in (*doubts, *found.items) for actor in _actors(item)]
+    names = await people.names(store, caller, [*actors, *found.facets.get("agent", ())])
     return Listing(wanted, found, names, doubts, problem, cursor is None, current)
+
+
+def _actors(item: View) -> list[str | None]:
+    return [item["requester"], item["decided_by"], item["claim"] and item["claim"]["by"]]
 
 
 async def following(inbox: Inbox, caller: Principal, wanted: Wanted, item_id: str) -> str | None:

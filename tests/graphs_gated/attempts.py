@@ -303,9 +303,20 @@ def nothing(target: Target) -> Iterator[Sent]:
     yield {}
 
 
+def rpc(method: str, params: Json) -> Sent:
+    return {"json": {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}}
+
+
 def mcp(target: Target) -> Iterator[Sent]:
-    call = {"name": target.graph, "arguments": target.script()}
-    yield {"json": {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}}
+    yield rpc("tools/call", {"name": target.graph, "arguments": target.script()})
+    for config in configs(target):
+        context = config["configurable"]
+        yield rpc("tools/call", {"name": target.graph, "arguments": target.script(), "context": context})
+    told = {"thread_id": target.thread_id}
+    yield rpc("tools/call", {"name": "continue_run", "arguments": told})
+    for resume in resumes(target):
+        answers = resume if isinstance(resume, dict) else {target.interrupt_id: resume}
+        yield rpc("tools/call", {"name": "continue_run", "arguments": {**told, "answers": answers}})
 
 
 _ITEM = "/api/inbox/items/{item_id}"

@@ -31,7 +31,7 @@ from assent.threads.access import ThreadAccess
 from assent.threads.bus import Bus, Subscription
 from assent.threads.model.frames import Frame, Stream, Topic, over
 from assent.threads.model.runs import Cancel, Cancelled, Outcome, Run, RunStatus, Strategy
-from assent.threads.model.threads import Thread, Visibility
+from assent.threads.model.threads import Lifetime, Thread, Visibility
 from assent.threads.rows import checkpoints, frames, runs, threads
 from assent.threads.run_requests import Place, RunRequest
 from assent.threads.visible_threads import no_thread, on_thread
@@ -54,8 +54,10 @@ class Runs:
         read_outcome: ReadOutcome | None = None,
         is_gated: Callable[[str], bool] = lambda graph_id: False,
         visibility: Visibility = Visibility.SHARED,
+        lifetime: Lifetime | None = None,
     ) -> None:
-        """`visibility`: of threads that are created for a run."""
+        """`visibility`, `lifetime`: of threads that are created for a run."""
+        self._lifetime = lifetime
         self._store = store
         self._read_outcome = read_outcome
         self._may = ThreadAccess(authorizer)
@@ -78,6 +80,19 @@ class Runs:
         await self._stop(caller.tenant, replaced)
         return run
 
+    async def begin(self, caller: Principal, thread_id: str | None, request: RunRequest) -> tuple[Run, Subscription]:
+        """Creates a run, subscribed before its first frame. Only its caller sees the thread of a stateless run."""
+        run_id = new_id()
+        subscription = self.follow(caller, run_id)
+        try:
+            run = await self.create(caller, thread_id, request, run_id=run_id)
+            if thread_id is None:
+                return run, self.guarded(subscription, caller, run.thread_id)
+            return run, await self.shown(subscription, caller, thread_id)
+        except BaseException:
+            subscription.close()
+            raise
+
     async def create_all(self, caller: Principal, requests: Sequence[RunRequest]) -> list[Run]:
         """Creates several runs in one transaction, each with its own thread."""
         starting = [await self._prepared(caller, None, request, new_id()) for request in requests]
@@ -96,7 +111,7 @@ class Runs:
         assistant = await self._assistants.finder(caller, request.assistant_id)
         strategy = request.multitask_strategy or self._default_strategy
         visible, request = await self._may.create_run(caller, thread_id, run_id, request, strategy)
-        place = Place(thread_id, visible, self._visibility)
+        place = Place(thread_id, visible, self._visibility, self._lifetime)
 
         def started(tx: Tx) -> tuple[Run, Cancelled]:
             """Locks the thread first, so that runs are ordered by this lock before other waits."""

@@ -96,6 +96,8 @@ def _thread_for(tx: Tx, caller: Principal, assistant: Assistant, request: RunReq
         thread_id, visible = thread_id or new_id(), None  # a caller sees the threads that they make
         metadata = {**clean_metadata(request.metadata), **stamp}
         threads.insert(tx, thread_id, metadata, owner=caller.actor, visibility=place.visibility)
+        if lifetime := request.lifetime or place.lifetime:
+            threads.set_lifetime(tx, thread_id, lifetime)
     thread = threads.lock(tx, thread_id, values=False)
     if thread is None or not thread.shown_to(visible):
         raise NotFound(NO_THREAD)

@@ -195,6 +195,12 @@ class Threads:
         visible = await self._may.read(caller, thread_id)
         return await self._store.read(caller.tenant, on_thread(visible, _storage), thread_id)
 
+    async def gated_questions(self, caller: Principal, thread_id: str) -> dict[str, str]:
+        """Interrupt id → item id, of the questions that only a person may answer."""
+        caller.require_any(*READ)
+        visible = await self._may.read(caller, thread_id)
+        return await self._store.read(caller.tenant, on_thread(visible, open_items.gated_questions), thread_id)
+
     async def delete_expired(self) -> int:
         """Deletes the expired threads of all tenants, or their history. Called by the system."""
         done = 0

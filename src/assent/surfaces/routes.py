@@ -19,6 +19,7 @@ from assent.review.inbox import Inbox
 from assent.review.inboxes import Inboxes
 from assent.review.insights import Insights
 from assent.review.live import Live
+from assent.runs.calls import Calls
 from assent.settings import Mode, Settings
 from assent.surfaces import extensions
 from assent.surfaces.api import (
@@ -43,6 +44,7 @@ from assent.surfaces.http.limits.request_count import RequestCount
 from assent.surfaces.http.passkey_origins import Relying
 from assent.surfaces.http.public import PublicRoutes
 from assent.surfaces.http.telemetry import telemetry
+from assent.surfaces.mcp import routes as mcp
 from assent.surfaces.web import assets
 from assent.surfaces.web import errors as page_errors
 from assent.surfaces.web.pages import account, bulk, people, sign_in
@@ -141,6 +143,7 @@ def _apis(
     yield deliveries.routes(services.deliveries)
     yield assistants.routes(engine.assistants)
     yield system.routes(engine.metrics)
+    yield mcp.routes(engine.assistants, Calls(engine.runs, engine.threads))
     yield insights.routes(figures)
 
 

@@ -34,13 +34,13 @@ async def test_info_needs_no_key_and_tells_what_is_served(server: Server) -> Non
         "tenant_id": None,
     }
     later = {flag for flag, served in body["flags"].items() if not served}
-    assert {"crons", "store", "event_streaming", "mcp", "a2a", "langsmith"} <= later
+    assert {"crons", "store", "event_streaming", "a2a", "langsmith"} <= later
     assert body["flags"]["assistants"] is True
 
 
 @only_sqlite
 async def test_unsupported_route_is_501_with_text_and_code(client: httpx.AsyncClient) -> None:
-    assert len(MISSING_ROUTES) == 23
+    assert len(MISSING_ROUTES) == 17
     for method, path, flag in MISSING_ROUTES:
         response = await client.request(method, path.format(cron_id="c", thread_id="t", assistant_id="a"), json={})
         assert response.status_code == 501, path
@@ -52,7 +52,7 @@ async def test_unsupported_route_is_501_with_text_and_code(client: httpx.AsyncCl
 @only_sqlite
 async def test_unsupported_route_without_a_credential_is_401(server: Server) -> None:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(server.app), base_url="http://127.0.0.1") as stranger:
-        assert {(await stranger.post(path)).status_code for path in ("/mcp", "/runs/crons", "/metrics")} == {401}
+        assert {(await stranger.post(path)).status_code for path in ("/runs/crons", "/metrics")} == {401}
 
 
 @only_sqlite

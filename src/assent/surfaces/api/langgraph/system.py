@@ -55,7 +55,6 @@ MISSING = (
         "Event streaming (protocol v2 and v3)",
         (("POST", "/threads/{thread_id}/commands"), ("POST", "/threads/{thread_id}/stream/events")),
     ),
-    Missing("mcp", "The MCP endpoint", (("GET POST DELETE", "/mcp"), ("GET POST DELETE", "/mcp/"))),
     Missing(
         "a2a",
         "The A2A endpoint",
@@ -91,7 +90,7 @@ def routes(metrics: Metrics) -> APIRouter:
 
 def _info() -> dict[str, Any]:
     tracing = dict.fromkeys(("langsmith", "langsmith_tracing_replicas", "langsmith_tracing_session_on_runs"), False)
-    flags = {"assistants": True, "strict_resume": True, **tracing}
+    flags = {"assistants": True, "strict_resume": True, "mcp": True, **tracing}
     nothing = {"project_id": None, "host_revision_id": None, "revision_id": None, "tenant_id": None}
     return {
         "version": version("assent"),

@@ -319,6 +319,19 @@ def mcp(target: Target) -> Iterator[Sent]:
         yield rpc("tools/call", {"name": "continue_run", "arguments": {**told, "answers": answers}})
 
 
+def a2a(target: Target) -> Iterator[Sent]:
+    task = {"taskId": f"{target.thread_id}:{target.run_id}", "contextId": target.thread_id}
+    messages: list[Json] = [{"parts": [{"kind": "data", "data": target.script()}]}]
+    for resume in resumes(target):
+        messages.append({**task, "parts": [{"kind": "data", "data": {"resume": resume}}]})
+        messages.append({**task, "command": {"resume": resume}, "parts": [{"kind": "text", "text": "approve"}]})
+    messages.append({"contextId": target.thread_id, "parts": [{"kind": "data", "data": target.script()}]})
+    for method, message in product(("message/send", "SendStreamingMessage"), messages):
+        yield rpc(method, {"message": {"messageId": "m", "role": "user", **message}})
+    for method in ("tasks/get", "CancelTask"):
+        yield rpc(method, {"id": task["taskId"]})
+
+
 _ITEM = "/api/inbox/items/{item_id}"
 _PAGE = "/inbox/{item_id}"
 ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
@@ -422,7 +435,7 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "POST /mcp/": mcp,
     "DELETE /mcp": nothing,
     "DELETE /mcp/": nothing,
-    "POST /a2a/{assistant_id}": mcp,
+    "POST /a2a/{assistant_id}": a2a,
     "POST /login": lambda target: iter([{"data": {"token": "ana"}}]),
     "POST /logout": nothing,
     f"POST {_PAGE}/decision": pages,

@@ -22,6 +22,9 @@ from assent.review.live import Live
 from assent.runs.calls import Calls
 from assent.settings import Mode, Settings
 from assent.surfaces import extensions
+from assent.surfaces.a2a import routes as a2a
+from assent.surfaces.a2a.agent import Agents
+from assent.surfaces.a2a.tasks import Tasks
 from assent.surfaces.api import (
     audit,
     deliveries,
@@ -143,7 +146,10 @@ def _apis(
     yield deliveries.routes(services.deliveries)
     yield assistants.routes(engine.assistants)
     yield system.routes(engine.metrics)
-    yield mcp.routes(engine.assistants, Calls(engine.runs, engine.threads))
+    calls = Calls(engine.runs, engine.threads)
+    yield mcp.routes(engine.assistants, calls)
+    agents = Agents(engine.assistants, calls, Tasks(engine.runs, engine.threads, calls))
+    yield a2a.routes(agents, settings.public_url)
     yield insights.routes(figures)
 
 

@@ -34,13 +34,13 @@ async def test_info_needs_no_key_and_tells_what_is_served(server: Server) -> Non
         "tenant_id": None,
     }
     later = {flag for flag, served in body["flags"].items() if not served}
-    assert {"crons", "store", "event_streaming", "a2a", "langsmith"} <= later
+    assert {"crons", "store", "event_streaming", "langsmith"} <= later
     assert body["flags"]["assistants"] is True
 
 
 @only_sqlite
 async def test_unsupported_route_is_501_with_text_and_code(client: httpx.AsyncClient) -> None:
-    assert len(MISSING_ROUTES) == 17
+    assert len(MISSING_ROUTES) == 14
     for method, path, flag in MISSING_ROUTES:
         response = await client.request(method, path.format(cron_id="c", thread_id="t", assistant_id="a"), json={})
         assert response.status_code == 501, path

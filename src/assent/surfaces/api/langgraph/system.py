@@ -55,15 +55,6 @@ MISSING = (
         "Event streaming (protocol v2 and v3)",
         (("POST", "/threads/{thread_id}/commands"), ("POST", "/threads/{thread_id}/stream/events")),
     ),
-    Missing(
-        "a2a",
-        "The A2A endpoint",
-        (
-            ("POST", "/a2a/{assistant_id}"),
-            ("GET", "/a2a/{assistant_id}/.well-known/agent-card.json"),
-            ("GET", "/.well-known/agent-card.json"),
-        ),
-    ),
 )
 
 
@@ -90,7 +81,7 @@ def routes(metrics: Metrics) -> APIRouter:
 
 def _info() -> dict[str, Any]:
     tracing = dict.fromkeys(("langsmith", "langsmith_tracing_replicas", "langsmith_tracing_session_on_runs"), False)
-    flags = {"assistants": True, "strict_resume": True, "mcp": True, **tracing}
+    flags = {"assistants": True, "strict_resume": True, "mcp": True, "a2a": True, **tracing}
     nothing = {"project_id": None, "host_revision_id": None, "revision_id": None, "tenant_id": None}
     return {
         "version": version("assent"),

@@ -24,6 +24,7 @@ from assent.review.threads.secrets import Secrets, View, require_all_unmasked
 from assent.review.threads.withdrawal import promote_next
 from assent.runs import cancellation as cancelling
 from assent.runs.assistants.assistants import Assistants
+from assent.runs.headers import with_headers
 from assent.runs.read_access import ReadAccess
 from assent.runs.start import start
 from assent.runs.thread_states import put_state
@@ -55,9 +56,12 @@ class Runs:
         is_gated: Callable[[str], bool] = lambda graph_id: False,
         visibility: Visibility = Visibility.SHARED,
         lifetime: Lifetime | None = None,
+        sends_webhooks: bool = True,
     ) -> None:
-        """`visibility`, `lifetime`: of threads that are created for a run."""
+        """`visibility`, `lifetime`: of threads that are created for a run. Without `sends_webhooks`, the webhooks of
+        runs are dropped."""
         self._lifetime = lifetime
+        self._sends_webhooks = sends_webhooks
         self._store = store
         self._read_outcome = read_outcome
         self._may = ThreadAccess(authorizer)
@@ -101,6 +105,7 @@ class Runs:
     async def _prepared(self, caller: Principal, thread_id: str | None, request: RunRequest, run_id: str) -> Starting:
         """Checks the request and returns the function to run in the transaction."""
         caller.require(Scope.RUNS_WRITE)
+        request = with_headers(request if self._sends_webhooks else replace(request, webhook=None))
         if thread_id is None and request.answers:
             raise BadRequest("You must provide a thread_id when resuming.")
         await require_all_unmasked(input=request.input, command=request.command, context=request.context)

@@ -21,7 +21,7 @@ from assent.runs import cancellation
 from assent.runs.admission import Arrival, arrive
 from assent.runs.continuation import note_configuration
 from assent.threads.model.assistants import Assistant
-from assent.threads.model.configs import clean_metadata, clean_run_metadata, merge
+from assent.threads.model.configs import clean_configurable, clean_metadata, clean_run_metadata, merge
 from assent.threads.model.identities import Identity, stand_in
 from assent.threads.model.runs import Cancel, Cancelled, Run, Strategy, durable, either
 from assent.threads.model.threads import Thread, ThreadStatus
@@ -234,7 +234,9 @@ def _setting(arrival: Arrival) -> tuple[dict[str, Any], dict[str, Any]]:
     if before is not None:
         limit = {name: value for name, value in (request.config or {}).items() if name == "recursion_limit"}
         return {**before.kwargs["config"], **limit}, before.kwargs["context"]
-    return merge(request.config, request.context, {"config": assistant.config, "context": assistant.context})
+    config, context = merge(request.config, request.context, {"config": assistant.config, "context": assistant.context})
+    headers = clean_configurable(request.headers)
+    return {**config, "configurable": {**config["configurable"], **headers}}, context
 
 
 def _stops(arrival: Arrival) -> dict[str, Any]:

@@ -38,10 +38,10 @@ from assent.surfaces.api import (
     sessions,
     users,
 )
-from assent.surfaces.api.langgraph import assistants, runs, system, threads
-from assent.surfaces.http import boundary, custom_routes, errors, routing
+from assent.surfaces.api.langgraph import assistants, runs, system, threads, ui
+from assent.surfaces.http import boundary, custom_routes, errors, parts, routing
 from assent.surfaces.http.authentication import Authentication
-from assent.surfaces.http.documents import add_schema
+from assent.surfaces.http.documents import add_page, add_schema
 from assent.surfaces.http.limits.admission import Admission
 from assent.surfaces.http.limits.request_count import RequestCount
 from assent.surfaces.http.passkey_origins import Relying
@@ -74,7 +74,10 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
         openapi_url=None,
         telemetry=telemetry(),
     )
-    add_schema(app)
+    project = engine.project.loaded
+    disabled = project.http.disabled
+    if "meta" not in disabled:
+        add_schema(app, project.app, project.security)
     errors.install(app, Relying(settings.public_url).page)
     app.add_exception_handler(HTTPException, page_errors.on_http)
     app.state.error_page = page_errors.refusal
@@ -84,14 +87,14 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
     admission = Admission(settings)
     pages = _pages(services, engine, views, figures, settings, admission)
     for routes in (*_apis(services, engine, views, figures, settings, admission), *pages):
-        routing.add(app, routes)
+        app.routes.extend(parts.served(routes.routes, disabled))
+    if settings.mode is not Mode.SERVE and "meta" not in disabled:
+        add_page(app)
     for extension in extensions.installed():
         for routes in extension.routes(services, engine, settings):
             routing.add(app, routes)
-    custom, mounted = engine.project.loaded, None
-    if custom.app is not None:
-        mounted = custom_routes.mount(app, custom.app, custom.prefix)
-    _guard(app, services, engine, settings, admission, PublicRoutes(app.routes, mounted if custom.open_app else None))
+    mounted = custom_routes.mount(app, project.app) if project.app is not None else None
+    _guard(app, services, engine, settings, admission, PublicRoutes(app.routes, mounted if project.open_app else None))
     app.state.admission, app.state.max_body_values = admission, settings.max_body_values
     return app
 
@@ -151,6 +154,7 @@ def _apis(
     agents = Agents(engine.assistants, calls, Tasks(engine.runs, engine.threads, calls))
     yield a2a.routes(agents, settings.public_url)
     yield insights.routes(figures)
+    yield ui.routes(engine.project.loaded.ui)
 
 
 def _pages(
@@ -198,9 +202,14 @@ def _guard(
     )
     app.add_middleware(boundary.BodyLimit, limit=settings.max_body_bytes, public=public)
     app.add_middleware(boundary.LastResort)
-    app.add_middleware(CORSMiddleware, **boundary.cors(settings))
+    http = engine.project.loaded.http
+    if http.headers.includes:
+        app.add_middleware(boundary.ConfigurableHeaders, rules=http.headers)
+    app.add_middleware(CORSMiddleware, **boundary.cors(settings, http.cors))
     app.add_middleware(boundary.HostCheck, settings=settings)
     app.add_middleware(RequestCount, metrics=engine.metrics)
+    if http.mount_prefix:
+        app.add_middleware(boundary.Prefix, prefix=http.mount_prefix, routes=app.routes)
     app.add_middleware(boundary.RequestLog)
 
 

@@ -36,6 +36,8 @@ class RunRequest:
     webhook: str | None = None
     lifetime: Lifetime | None = None
     """Of a thread that is created for the run."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Headers that the project adds to the configuration, over the caller's own values."""
     caller_metadata: dict[str, Any] | None = None
     """The caller's own metadata, where the project's auth handler was able to change it."""
 

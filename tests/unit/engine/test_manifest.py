@@ -151,7 +151,6 @@ def test_unknown_keys_are_ignored_with_a_debug_line(project: Project, caplog: py
         ({"http": {"configurable_headers": {"includes": "x"}}}, "http.configurable_headers.includes must be a list"),
         ({"auth": {"disable_studio_auth": True}}, "auth.path must name a file or module and an object, not None"),
         ({"store": []}, "store must be an object, not a list"),
-        ({"graphs": {"a": "./a.ts:g"}}, "graphs.a: ./a.ts is not Python"),
         ({"encryption": {"path": "./e.py:e"}}, "encryption is not supported"),
         ({"priority": {"path": "./p.py:p"}}, "priority is not supported"),
         ({"auth": {"path": "./a.py:a", "cache": {"ttl_seconds": 1}}}, "auth.cache is not supported"),

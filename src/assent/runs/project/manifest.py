@@ -154,7 +154,6 @@ KNOWN: Mapping[str, frozenset[str]] = {
 }
 """The fields of each section that have a meaning here: honoured, refused by name, or of the image."""
 
-_SCRIPTS = (".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts")
 _BUILT = (".js", ".mjs")
 _GRAPH_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -229,8 +228,6 @@ def _object_path(value: Any, key: str, root: Path) -> ObjectPath:
     place, _, attribute = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     if not place or not attribute.isidentifier():
         raise ManifestError(f"{key} must name a file or module and an object, not {value!r}", hint="./agent.py:graph")
-    if place.endswith(_SCRIPTS):
-        raise ManifestError(f"{key}: {place} is not Python", hint="Assent serves graphs and apps in Python only")
     if "/" in place or "\\" in place or place.endswith(".py"):
         return ObjectPath(value, attribute, file=(root / place).resolve())
     return ObjectPath(value, attribute, module=place)

@@ -41,6 +41,12 @@ DOCUMENTED: dict[str, Any] = {"requestBody": {"required": True, "content": {MEDI
 """The body in the OpenAPI document. Routes read it themselves: its errors are the protocol's."""
 
 
+_FAILURES: dict[int | str, dict[str, Any]] = {
+    "4XX": {"description": "Refused before the protocol's own errors, which are 200"},
+    "5XX": {"description": "Failed"},
+}
+
+
 class RpcError(Exception):
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -81,7 +87,7 @@ class RpcRoute(APIRoute):
 
 
 def router(tag: str) -> APIRouter:
-    return APIRouter(tags=[tag], route_class=RpcRoute)
+    return APIRouter(tags=[tag], route_class=RpcRoute, responses=dict(_FAILURES))
 
 
 async def message_of(request: Request) -> Message:

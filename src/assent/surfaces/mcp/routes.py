@@ -63,7 +63,8 @@ def routes(assistants: Assistants, calls: Calls) -> APIRouter:
 
     for path, documented in (("/mcp", True), ("/mcp/", False)):
         options: Json = {"include_in_schema": documented}
-        api.add_api_route(path, post, methods=["POST"], openapi_extra=jsonrpc.DOCUMENTED, **options)
+        accepted: dict[int | str, Json] = {202: {"description": "A notification or a response was taken note of"}}
+        api.add_api_route(path, post, methods=["POST"], openapi_extra=jsonrpc.DOCUMENTED, responses=accepted, **options)
         api.add_api_route(path, get, methods=["GET"], status_code=405, **options)
         api.add_api_route(path, delete, methods=["DELETE"], status_code=404, **options)
     return api

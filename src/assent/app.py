@@ -17,6 +17,7 @@ from assent.audit.anchors import Anchoring, HeadFile
 from assent.audit.service import Audit
 from assent.identity.access import Access
 from assent.identity.keys import Keys
+from assent.identity.mandates import Mandates
 from assent.identity.model.access import DEFAULT_TENANT
 from assent.identity.onboarding import Onboarding
 from assent.identity.passkeys import Passkeys
@@ -42,11 +43,15 @@ from assent.runs import cancellation
 from assent.runs.assistants.assistants import Assistants
 from assent.runs.bus.memory import MemoryBus
 from assent.runs.bus.news import News
+from assent.runs.crons.crons import Crons, StoredCrons
+from assent.runs.crons.firing import Firing
 from assent.runs.engine.runner import Runner
+from assent.runs.events.streams import EventStreams
 from assent.runs.imports import Importing
+from assent.runs.memory.items import StoreItems
 from assent.runs.metrics import Metrics, Workers
 from assent.runs.project.failures import Failures
-from assent.runs.project.loader import LoadedGraphs, load_app, load_auth, load_graphs, load_webhook_rules
+from assent.runs.project.loader import LoadedGraphs, load_app, load_auth, load_graphs, load_index, load_webhook_rules
 from assent.runs.project.manifest import read_manifest
 from assent.runs.project.project import Project
 from assent.runs.queues.embedded import EmbeddedQueue
@@ -70,7 +75,11 @@ class Engine:
     queue: Queue
     assistants: Assistants
     runs: Runs
+    events: EventStreams
     threads: Threads
+    items: StoreItems
+    crons: Crons
+    firing: Firing
     metrics: Metrics
     inbox: Inbox
     live: Live
@@ -89,6 +98,7 @@ class Services:
     passkeys: Passkeys
     deliveries: Deliveries
     policies: Policies
+    crons: StoredCrons
     onboarding: Onboarding
     retention: Retention
     usage: UsageCount
@@ -117,6 +127,7 @@ def _limits(settings: Settings) -> Limits:
         pending_items=settings.quota_pending_items,
         stored_bytes=settings.quota_stored_bytes,
         active_runs=settings.quota_active_runs,
+        crons=settings.quota_crons,
     )
 
 
@@ -135,6 +146,7 @@ def create_services(store: Store, settings: Settings) -> Services:
         passkeys=Passkeys(store),
         deliveries=Deliveries(store, secret=partial(secret_key.load, settings)),
         policies=Policies(store),
+        crons=StoredCrons(store),
         onboarding=Onboarding(access, users, keys),
         retention=Retention(
             store,
@@ -170,6 +182,7 @@ def load_project(settings: Settings) -> LoadedGraphs:
     graphs = load_graphs(manifest, checkpoint_types=settings.checkpoint_types)
     return replace(
         graphs,
+        index=load_index(manifest),
         webhooks=load_webhook_rules(manifest, environment()),
         auth=load_auth(manifest),
         app=load_app(manifest),
@@ -206,9 +219,27 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
     sender = _sender(store, outbound, Resumption(store, threads.states.end), settings)
     inbox = Inbox(store, targets=outbound.targets, access=ThreadAccess(custom_auth))
     live, deadlines = Live(store, inbox), Deadlines(store)
-    anchoring = _anchoring(store, settings)
+    runs = Runs(
+        store,
+        bus,
+        assistants,
+        default_strategy=settings.default_multitask_strategy,
+        targets=outbound.targets,
+        authorizer=custom_auth,
+        read_outcome=threads.states.outcome,
+        is_gated=project.is_gated,
+        visibility=settings.new_thread_visibility,
+        lifetime=loaded.sweep.lifetime,
+        sends_webhooks="webhooks" not in loaded.http.disabled,
+    )
+    access: dict[str, Any] = {"authorizer": custom_auth, "visibility": settings.new_thread_visibility}
+    items = StoreItems(store, section=loaded.memory, index=loaded.index, **access)
+    crons = Crons(store, runs, assistants, **access)
+    anchoring, firing = _anchoring(store, settings), _firing(store, runs, settings, has_auth=custom_auth is not None)
     if not _on_sqlite(settings):
         await capacity.warn_of_lack(store, settings.database_connections)
+    if loaded.index is not None:
+        await loaded.index.open(store)
     await bus.open()
     await queue.open()
     try:
@@ -216,25 +247,17 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
         await sender.open()
         await deadlines.open()
         await anchoring.open()
+        await firing.open()
         live.open()
-        runs = Runs(
-            store,
-            bus,
-            assistants,
-            default_strategy=settings.default_multitask_strategy,
-            targets=outbound.targets,
-            authorizer=custom_auth,
-            read_outcome=threads.states.outcome,
-            is_gated=project.is_gated,
-            visibility=settings.new_thread_visibility,
-            lifetime=loaded.sweep.lifetime,
-            sends_webhooks="webhooks" not in loaded.http.disabled,
-        )
         executes = _on_sqlite(settings) or settings.run_in_server
         metrics = Metrics(store, (lambda: Workers(settings.run_concurrency, queue.active)) if executes else None)
-        yield Engine(project, queue, assistants, runs, threads, metrics, inbox, live, custom_auth)
+        events = EventStreams(store, bus, runs)
+        yield Engine(
+            project, queue, assistants, runs, events, threads, items, crons, firing, metrics, inbox, live, custom_auth
+        )
     finally:
         await live.close()
+        await firing.close()
         await anchoring.close()
         await deadlines.close()
         await queue.close()
@@ -328,6 +351,12 @@ def _anchoring(store: Store, settings: Settings) -> Anchoring:
         url=settings.audit_anchor_url,
         every=settings.audit_anchor_every,
     )
+
+
+def _firing(store: Store, runs: Runs, settings: Settings, *, has_auth: bool) -> Firing:
+    """Opened after the queue, whose lock ensures that one process fires the crons of a SQLite file."""
+    mandates = Mandates(keyless=settings.mode is not Mode.SERVE, handlers=has_auth)
+    return Firing(store, runs, mandates, catch_up=settings.cron_catch_up)
 
 
 def _on_sqlite(settings: Settings) -> bool:

@@ -44,10 +44,10 @@ code below a surface does not depend on HTTP.
     ├── TooManyRequests               rate_limited          429   try again after `retry_after` seconds
     │   └── QuotaExceeded             quota_exceeded        429   of the tenant (+ `quota`, `limit`)
     ├── AssistantFailed               assistant_failed      502   the assistant's model or a server it needs (+ `id`)
+    ├── EmbeddingFailed               embedding_failed      502   the function or provider of `store.index` (+ `id`)
     ├── StateError                    invalid_state         500   a graph's state cannot be stored in a checkpoint
     │   ├── BlockedType               blocked_type          500   of a type that checkpoints may not hold
     │   └── UnreadableState           unreadable_state      500   stored bytes cannot be decoded
-    ├── NotServed                     not_implemented       501   a part of the LangGraph API that is not served yet
     ├── AuditBroken                   audit_broken          500   the event chain does not verify
     └── Unavailable                   unavailable           503   try again after `retry_after` seconds
         ├── NotLoaded                 not_loaded            503   `assent dev` loads it again when a file changes
@@ -383,6 +383,13 @@ class AssistantFailed(AssentError):
     status = 502
 
 
+class EmbeddingFailed(AssentError):
+    """The function or the provider of `store.index` failed. The log has the details."""
+
+    code = "embedding_failed"
+    status = 502
+
+
 class AuditBroken(AssentError):
     """The event chain does not verify: rows were changed, removed or reordered."""
 
@@ -461,10 +468,3 @@ class UnreadableState(StateError):
     """Stored bytes cannot be decoded."""
 
     code = "unreadable_state"
-
-
-class NotServed(AssentError):
-    """This part of the LangGraph API is not served yet."""
-
-    code = "not_implemented"
-    status = 501

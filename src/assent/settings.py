@@ -28,6 +28,7 @@ from assent.errors import ConfigError, Invalid
 from assent.kernel.store.connections import FEWEST
 from assent.outbox.addresses import LOOPBACK, Allowed
 from assent.review.model.items import LONGEST_GRACE
+from assent.threads.model.crons import CatchUp
 from assent.threads.model.runs import Strategy
 from assent.threads.model.threads import Visibility
 
@@ -157,6 +158,7 @@ class Settings(BaseModel):
     quota_pending_items: Annotated[int, Field(ge=1)] = 10_000
     quota_stored_bytes: Annotated[int, Field(ge=1)] = 50 * 1024**3
     quota_active_runs: Annotated[int, Field(ge=1)] = 10_000
+    quota_crons: Annotated[int, Field(ge=1)] = 1_000
     session_lifetime: Duration = timedelta(days=7)
     key_lifetime: Duration = timedelta(days=90)
     undo_window: Grace = timedelta(seconds=5)
@@ -176,6 +178,7 @@ class Settings(BaseModel):
     run_in_server: bool = True
     run_patience: Duration = timedelta(seconds=10)
     run_attempts: Annotated[int, Field(ge=1, le=100)] = 5
+    cron_catch_up: CatchUp = CatchUp.LATEST
     checkpoint_types: tuple[str, ...] = ()
     show_errors: bool | None = None
     log_level: Literal["debug", "info", "warning", "error"] = "info"

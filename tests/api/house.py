@@ -91,6 +91,9 @@ class House:
         """Sets the database's clock forward."""
         Clock(self._store).advance(time)
 
+    def reset_time(self) -> None:
+        Clock(self._store).reset()
+
     def forget(self) -> None:
         """What is remembered of keys for half a second, so that tests need not wait."""
         self.services.access._recent.clear()
@@ -99,7 +102,7 @@ class House:
     async def sweep(self) -> None:
         """As if nobody had ever been here."""
         self.forget()
-        Clock(self._store).reset()
+        self.reset_time()
         await self._store.write(None, _delete_all)
         policy, source = policy_of(self.settings)
         await self._store.write(DEFAULT_TENANT, policies.put, policy, source=source, actor="system")

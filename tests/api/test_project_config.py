@@ -138,6 +138,7 @@ PROBES = {
     "assistants": ("POST", "/assistants/search"),
     "threads": ("POST", "/threads"),
     "runs": ("POST", "/runs/wait"),
+    "store": ("POST", "/store/namespaces"),
     "mcp": ("POST", "/mcp"),
     "a2a": ("GET", "/.well-known/agent-card.json?assistant_id=telling"),
     "meta": ("GET", "/openapi.json"),
@@ -159,7 +160,7 @@ async def test_disabled_runs_leave_threads_but_no_way_to_start(opened: Open) -> 
     client = (await opened(http={"disable_runs": True})).client()
     thread = (await client.post("/threads", json={})).json()["thread_id"]
     assert (await client.get(f"/threads/{thread}")).status_code == 200
-    for path in ("runs", "runs/wait", "runs/stream", "commands"):
+    for path in ("runs", "runs/wait", "runs/stream", "runs/crons", "commands", "stream/events"):
         answer = await client.post(f"/threads/{thread}/{path}", json={"assistant_id": "telling", "input": {}})
         assert answer.status_code == 404, path
 

@@ -74,6 +74,7 @@ def test_calls_are_tables_that_are_approved_or_rejected_with_a_reason(chat: Term
 def test_a_call_is_edited(chat: Terminal) -> None:
     result = chat("confirm", "e", "minutes=45", "nonsense", "", "e", "")
     assert "    minutes: 30 → 45" in result.out
+    assert "plan again" in result.out
     assert "write it as name=value" in result.out
     assert "Done: {'name': 'Standup', 'minutes': 45}; {'name': 'Lunch\\u202e', 'minutes': 60}." in result.out
 

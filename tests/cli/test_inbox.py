@@ -132,6 +132,7 @@ class TestDeciding:
         edited = house.inbox("edit", item_id, "--set", "to=new@b.c", "--set", 'body="hi"')
         assert '    body: "hello" → "hi"' in lines(edited)
         assert '    to: "a@b.c" → "new@b.c"' in lines(edited)
+        assert "plan again" in edited.out, "the hint says why an edit stays small"
         answer = house.finished(thread_id)["answer"]
         assert answer["args"]["args"] == {"to": "new@b.c", "body": "hi"}
 

@@ -185,7 +185,7 @@ class Page:
             "caller": operator("default"),
             "key_id": "01a1e198-186d-73e2-aaf5-f0cc5154fa88",
         }
-        if "client.runs" in text and "client =" not in text:
+        if re.search(r"client\.(runs|crons|store)\b", text) and "client =" not in text:
             client = get_client(url=self._stage.dev.url)
             names |= {"client": client, "thread_id": (await client.threads.create())["thread_id"]}
         if "store.write" in text:

@@ -40,11 +40,12 @@ def run(node: Path, url: str, folder: Path, version: str, name: str, **more: str
         "PATH": os.environ["PATH"],
         "TMPDIR": str(folder),
         "ASSENT_URL": url,
+        "INSTALLED": str(INSTALLED),
         "LANGGRAPH_SDK": (INSTALLED / "node_modules" / version / "dist" / "index.js").as_uri(),
         **more,
     }
     done = subprocess.run(
-        [node, "--test-reporter=spec", TESTS / f"{name}.mjs"],
+        [node, "--experimental-websocket", "--test-reporter=spec", TESTS / f"{name}.mjs"],
         env=environment,
         capture_output=True,
         text=True,
@@ -56,9 +57,15 @@ def run(node: Path, url: str, folder: Path, version: str, name: str, **more: str
 
 @pytest.mark.promise("SERVE-01")
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", ["assistants", "threads", "runs"])
+@pytest.mark.parametrize("name", ["assistants", "threads", "runs", "store_crons"])
 def test_javascript_sdk_works_on_every_route(javascript: Run, version: str, name: str) -> None:
     javascript(version, name)
+
+
+@pytest.mark.promise("SERVE-01")
+@pytest.mark.parametrize("name", ["events", "react", "assistant_ui"])
+def test_javascript_chat_clients_stream_ask_and_answer(javascript: Run, name: str) -> None:
+    javascript("sdk-1.12", name)
 
 
 @pytest.mark.promise("INBOX-11", "INBOX-12", "INBOX-13", "INBOX-14", "INBOX-16", "INBOX-23")

@@ -15,7 +15,7 @@ import pytest
 from assent.identity.model.access import Kind, Principal, Role, operator
 from assent.kernel.ids import new_id
 from assent.runs import read_access
-from assent.surfaces.api.langgraph import streams
+from assent.surfaces.api.langgraph import events, streams
 from tests.faults.arena import Arena, Json
 from tests.workers import until
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.promise("P10")
 
 Lose = Callable[[], Awaitable[object]]
 ENDED = "your access to this thread has ended"
-LATER = "said after the loss"
+FIRST, LATER = "said before the loss", "said after the loss"
 
 
 class Reader:
@@ -56,6 +56,17 @@ async def read_by(arena: Arena, reader: Principal, thread: str) -> AsyncIterator
     subscription = await arena.house.engine.runs.follow_thread(reader, thread)
     async with _reading(streams.of_thread(subscription, {"run_modes"})) as stream:
         yield stream
+
+
+@asynccontextmanager
+async def events_read_by(arena: Arena, reader: Principal, thread: str) -> AsyncIterator[Reader]:
+    opened = arena.house.engine.events
+    async with _reading(events.sent(opened, opened.open(reader, thread, lambda event: True))) as stream:
+        await asyncio.sleep(0)  # it subscribes with the first step
+        yield stream
+
+
+READS = [read_by, events_read_by]
 
 
 @asynccontextmanager
@@ -94,11 +105,13 @@ LOSSES = [key_is_revoked, thread_becomes_private, person_is_disabled]
 
 
 @asynccontextmanager
-async def lost(arena: Arena, loss: Any) -> AsyncIterator[tuple[str, Reader]]:
-    """A thread, and the stream of a reader who has just lost access to it."""
+async def lost(arena: Arena, loss: Any, read: Any) -> AsyncIterator[tuple[str, Reader]]:
+    """A thread, and the stream of a reader who has read from it and then lost access to it."""
     thread = await arena.thread(visibility="shared")
     reader, lose = await loss(arena, thread)
-    async with read_by(arena, reader, thread) as stream:
+    async with read(arena, reader, thread) as stream:
+        await ran(arena, thread, FIRST)
+        await stream.until_read(FIRST)
         await lose()
         yield thread, stream
 
@@ -119,9 +132,10 @@ def checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("checked_always")
+@pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("loss", LOSSES)
-async def test_stream_ends_for_a_reader_who_has_lost_access(arena: Arena, loss: Any) -> None:
-    async with lost(arena, loss) as (thread, stream):
+async def test_stream_ends_for_a_reader_who_has_lost_access(arena: Arena, loss: Any, read: Any) -> None:
+    async with lost(arena, loss, read) as (thread, stream):
         await ran(arena, thread)
         await stream.until_ended()
         assert ENDED in stream.text
@@ -129,20 +143,19 @@ async def test_stream_ends_for_a_reader_who_has_lost_access(arena: Arena, loss: 
 
 
 @pytest.mark.usefixtures("checked_always")
+@pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("loss", LOSSES)
-async def test_idle_stream_ends_for_a_reader_who_has_lost_access(
-    arena: Arena, loss: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(read_access, "_CHECK_IDLE_EVERY", 0.05)
-    async with lost(arena, loss) as (_, stream):
+async def test_idle_stream_ends_for_a_reader_who_has_lost_access(arena: Arena, loss: Any, read: Any) -> None:
+    async with lost(arena, loss, read) as (_, stream):
         await stream.until_ended()
         assert ENDED in stream.text
 
 
 @pytest.mark.usefixtures("checked_once")
+@pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("loss", LOSSES)
-async def test_control_stream_whose_access_is_checked_once_goes_on(arena: Arena, loss: Any) -> None:
-    async with lost(arena, loss) as (thread, stream):
+async def test_control_stream_whose_access_is_checked_once_goes_on(arena: Arena, loss: Any, read: Any) -> None:
+    async with lost(arena, loss, read) as (thread, stream):
         await ran(arena, thread)
         await stream.until_read(LATER)
 

@@ -3,6 +3,8 @@ one, and nobody but its agent or a person ends what it asks."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -11,6 +13,7 @@ import httpx
 import pytest
 
 from assent.identity.model.access import Kind, Role, operator
+from assent.runs.events import streams
 from tests.api.test_routes import operations, plain
 from tests.faults.arena import Arena, Json
 from tests.graphs_gated.attempts import ATTEMPTS, Target
@@ -18,7 +21,8 @@ from tests.graphs_gated.attempts import ATTEMPTS, Target
 pytestmark = pytest.mark.promise("P10")
 
 NOWHERE = "0197c5a0-0000-7000-8000-000000000000"
-UNBUILT = 501
+EVENTS = "POST /threads/{thread_id}/stream/events"
+"""Clients open it before their thread exists: then it is silent, as for a thread that they may not read."""
 UNLINK = "DELETE /api/inbox/items/{item_id}/links/{thread_id}"
 """Says the same whether or not there was a link."""
 
@@ -45,8 +49,10 @@ async def target_of(arena: Arena, graph: str = "stopping") -> Target:
 
 
 async def status(client: httpx.AsyncClient, method: str, path: str, **sent: Any) -> int:
-    """Of the answer; the rest of a stream is not waited for."""
+    """Of the answer; the rest of a stream is not waited for. A command is answered with 200, and names its status."""
     async with client.stream(method, path, **sent) as response:
+        if path.endswith("/commands"):
+            return int(json.loads(await response.aread()).get("status", response.status_code))
         return response.status_code
 
 
@@ -60,11 +66,32 @@ async def test_private_thread_reads_as_missing_to_other_programs_on_every_route(
             sent = body_of(method, path, target)
             status_code = await status(client, method, here, **sent)
             assert status_code == await status(client, method, nowhere, **sent), f"{method} {path}"
-            assert status_code >= 400 or f"{method} {path}" == UNLINK
-            tried += status_code != UNBUILT
+            assert status_code >= 400 or f"{method} {path}" in (UNLINK, EVENTS)
+            tried += 1
     assert tried > 40
     assert [item["status"] for item in await arena.items(target.thread_id)] == ["PENDING"]
     assert arena.effects == []
+
+
+async def test_events_of_a_private_thread_are_not_told_to_other_programs(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "IDLE_SECONDS", 0.2)
+    target = await target_of(arena)
+    other = await arena.house.services.access.by_key(await arena.house.key(Kind.AGENT))
+    told: list[Any] = []
+    opened = arena.house.engine.events.open(other, target.thread_id, lambda event: True)
+    async with asyncio.timeout(20):
+        async for event in opened:
+            told.append(event)
+            if len(told) == 3:
+                break
+    assert told == [None, None, None]
+    await arena.agent.patch(f"/threads/{target.thread_id}", json={"visibility": "shared"})
+    async with asyncio.timeout(20):
+        async for event in opened:  # the control: told once it is shared
+            if event is not None:
+                return
 
 
 async def test_control_shared_thread_is_found_by_other_programs(dev_arena: Arena) -> None:

@@ -170,6 +170,39 @@ def moves(target: Target) -> Iterator[Json]:
     yield {"checkpoint_id": target.checkpoints[-1], "command": {"goto": target.acts}}
 
 
+def protocol_commands(target: Target) -> Iterator[Json]:
+    """Commands of the event protocol: every answer, alone and with more, and every way to start a run."""
+    for params in (*_responses(target), *_started(target)):
+        method = "input.respond" if "interrupt_id" in params or "responses" in params else "run.start"
+        yield {"id": 1, "method": method, "params": params}
+    for method in ("agent.getTree", "input.inject", "state.fork", "subscription.subscribe"):
+        yield {"id": 1, "method": method, "params": {"channels": ["values"], "input": target.script()}}
+
+
+def _started(target: Target) -> Iterator[Json]:
+    graphs = (target.graph,) if target.stops else (target.graph, "stock")
+    inputs: list[Any] = [None, target.script(), APPROVALS[0], {target.interrupt_id: APPROVALS[0]}]
+    for graph, strategy, given in product(graphs, (None, *STRATEGIES), inputs):
+        yield {"assistant_id": graph, "input": given, "multitaskStrategy": strategy}
+    for checkpoint, config in product(target.checkpoints, configs(target)):
+        named = {**config.get("configurable", {}), "checkpoint_id": checkpoint}
+        yield {"assistant_id": target.graph, "input": None, "config": {**config, "configurable": named}}
+
+
+def _responses(target: Target) -> Iterator[Json]:
+    for approval in APPROVALS:
+        alone = {"interrupt_id": target.interrupt_id, "response": approval, "namespace": []}
+        yield alone
+        yield {"responses": [alone]}
+        yield {"responses": [alone, {"interrupt_id": "0" * 32, "response": approval}]}
+        yield {**alone, "goto": target.acts}
+        yield {**alone, "update": target.changed()}
+        yield {**alone, "metadata": {"graph_id": "stock"}}
+        yield {"interrupt_id": "decisions", "response": approval}
+    for config in configs(target):
+        yield {"interrupt_id": target.interrupt_id, "response": APPROVALS[0], "config": config}
+
+
 def run_bodies(target: Target) -> Iterator[Sent]:
     for body in runs(target):
         yield {"json": {"assistant_id": target.graph, **body}}
@@ -189,6 +222,19 @@ def stateless(target: Target) -> Iterator[Sent]:
     )
     for body in given:
         yield {"json": {"assistant_id": target.graph, "config": chosen, "on_completion": "keep", **body}}
+
+
+def crons(target: Target) -> Iterator[Sent]:
+    """Due every second, so that they fire at once."""
+    due = {"assistant_id": target.graph, "schedule": "* * * * * *", "on_run_completed": "keep"}
+    yield {"json": {**due, "command": {"resume": {target.interrupt_id: APPROVALS[0]}}}}
+    for config in configs(target):
+        yield {"json": {**due, "config": config}}
+        yield {"json": {**due, "config": config, "input": target.script()}}
+    for strategy, moved in product(STRATEGIES, moves(target)):
+        yield {"json": {**due, **moved, "multitask_strategy": strategy}}
+    if not target.stops:
+        yield {"json": {**due, "assistant_id": "stock", "multitask_strategy": "enqueue"}}
 
 
 def state_updates(target: Target) -> Iterator[Sent]:
@@ -419,18 +465,18 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "DELETE /assistants/{assistant_id}": with_params({}, {"delete_threads": "true"}),
     "POST /assistants/{assistant_id}/versions": bodies({}),
     "POST /assistants/{assistant_id}/latest": bodies({"version": 1}, {"version": 2}),
-    "POST /runs/crons": stateless,
+    "POST /runs/crons": crons,
     "POST /runs/crons/search": bodies({}),
     "POST /runs/crons/count": bodies({}),
     "DELETE /runs/crons/{cron_id}": nothing,
-    "PATCH /runs/crons/{cron_id}": bodies({}),
-    "POST /threads/{thread_id}/runs/crons": stateless,
+    "PATCH /runs/crons/{cron_id}": bodies({"enabled": True}, {"input": {"text": "x"}}),
+    "POST /threads/{thread_id}/runs/crons": crons,
     "DELETE /store/items": bodies({"namespace": ["a"], "key": "k"}),
     "PUT /store/items": bodies({"namespace": ["a"], "key": "k", "value": {}}),
     "POST /store/items/search": bodies({"namespace_prefix": []}),
     "POST /store/namespaces": bodies({}),
-    "POST /threads/{thread_id}/commands": lambda target: iter({"json": command} for command in commands(target)),
-    "POST /threads/{thread_id}/stream/events": bodies({}),
+    "POST /threads/{thread_id}/commands": lambda target: ({"json": sent} for sent in protocol_commands(target)),
+    "POST /threads/{thread_id}/stream/events": bodies({}, {"channels": ["values", "input"]}),
     "POST /mcp": mcp,
     "POST /mcp/": mcp,
     "DELETE /mcp": nothing,
@@ -453,11 +499,14 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     f"POST {_PAGE}/reveal": pages,
     f"POST {_ITEM}/reveal": nothing,
     "POST /inbox/bulk": bulk_pages,
+    "POST /inbox/bulk/undo": lambda target: from_pages({"undo": target.item_id}),
     "POST /inbox/preferences": lambda target: iter([{"data": {"language": "zh", "theme": "dark"}}]),
     "POST /inbox/policies": policy_pages,
     "POST /inbox/policies/test": policy_pages,
     "POST /inbox/policies/standing/{approval_id}/revocation": pages,
     "POST /inbox/audit/verification": pages,
+    "POST /inbox/crons/{cron_id}/state": lambda target: iter([{"data": {"enabled": "yes"}}]),
+    "POST /inbox/crons/{cron_id}/removal": pages,
     "POST /inbox/inboxes": inbox_pages,
     "POST /inbox/inboxes/{inbox_id}": inbox_pages,
     "POST /inbox/inboxes/{inbox_id}/removal": pages,

@@ -149,29 +149,28 @@ class Web:
             await dialog.get_by_role("textbox").fill(WHY)
             await dialog.get_by_role("button", name="Reject", exact=True).click()
         elif verb == "ignore":
-            await self._press("Ignore")
+            await self._press("Ignore…")
+            await self._page.get_by_role("dialog", name="Ignore").get_by_role("button", name="Ignore").click()
         else:
             await self._respond(WHY if verb == "respond" else verb)
 
     async def _respond(self, text: str) -> None:
         answer = self._page.get_by_role("textbox", name="Your answer")
         if not await answer.is_visible():
-            await self._page.locator("summary", has_text="Respond").click()
+            await self._press("Respond…")
         await answer.fill(text)
         await self._press("Send answer")
 
     async def _choose(self, actions: Sequence[Json], verbs: Sequence[str]) -> None:
         groups = self._page.get_by_role("group", name=re.compile("^Decision for ship"))
         for number, (action, verb) in enumerate(zip(actions, verbs, strict=True)):
-            group = groups.nth(number)
-            await group.get_by_label(verb.capitalize(), exact=True).check()
+            section = self._page.locator(f"[data-action='a{number}.']")
+            await groups.nth(number).get_by_label(verb.capitalize(), exact=True).check()
             if verb == "edit":
-                await group.get_by_text("Edit arguments").click()
-                await _fill_order(group, f"a{number}", action)
+                await _fill_order(section, f"a{number}", action)
             elif verb in ("reject", "respond"):
-                await group.get_by_text("Reason or answer").click()
-                await group.get_by_label("Sent to the agent").fill(WHY)
-        await self._press(f"Send {len(verbs)} decisions")
+                await section.get_by_label("Sent to the agent").fill(WHY)
+        await self._page.get_by_role("button", name=re.compile("^(Confirm|Send [0-9])")).click()
 
     async def _press(self, name: str) -> None:
         await self._page.get_by_role("button", name=name, exact=True).click()

@@ -26,6 +26,11 @@ def names(tool: str) -> Cover:
         ({"tool_name": "log_in", "arguments": ARGS}, {"tool_name": "log_in", "arguments": HIDDEN}),
         ({"action": "log_in", "args": ARGS}, {"action": "log_in", "args": HIDDEN}),
         ({"type": "tool_use", "name": "x", "input": ARGS}, {"type": "tool_use", "name": "x", "input": HIDDEN}),
+        (
+            {"event": "tool-started", "tool_name": "send", "input": {"body": "b0dy"}},
+            {"event": "tool-started", "tool_name": "send", "input": {"body": MASK}},
+        ),
+        ({"type": "tool_call_chunk", "args": '{"password": "zq'}, {"type": "tool_call_chunk", "args": MASK}),
         ({"name": "send", "args": {"body": "b0dy"}}, {"name": "send", "args": {"body": MASK}}),
         ({"name": "other", "args": {"body": "b0dy"}}, {"name": "other", "args": {"body": "b0dy"}}),
         ({"name": "", "args": {"x": "part"}}, {"name": "", "args": {"x": MASK}}),
@@ -104,6 +109,22 @@ def test_growing_message_does_not_show_the_beginning_of_a_secret() -> None:
     for text, shown in (("say ses", "say "), ("say sesa", "say "), ("say sesame!", f"say {MASK}!")):
         [message] = covering.part("messages/partial", [{"type": "ai", "content": text}])
         assert message["content"] == shown
+
+
+def block(kind: str, **more: Any) -> Any:
+    return {"event": f"content-block-{kind}", "index": 0, **more}
+
+
+def test_secret_streamed_in_content_blocks_is_masked() -> None:
+    covering = Covering(names, ["hunter22"])
+    parts = ["it is hun", "ter", "22, again", " hunt"]
+    deltas = [block("delta", delta={"type": "text-delta", "text": part}) for part in parts]
+    said = "".join(covering.part("messages", delta)["delta"]["text"] for delta in deltas)
+    assert said == f"it is {MASK}, again "
+    whole = block("finish", content={"type": "text", "text": "".join(parts)})
+    assert covering.part("messages", whole)["content"]["text"] == f"it is {MASK}, again hunt"
+    another = block("delta", delta={"type": "text-delta", "text": "next"})
+    assert covering.part("messages", another)["delta"]["text"] == "next"
 
 
 def test_pieces_of_calls_in_a_stream_are_masked() -> None:

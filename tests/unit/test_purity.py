@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "assent"
-PURE = ("identity/model", "threads/model", "review/model", "review/dialects")
+PURE = ("identity/model", "threads/model", "review/model", "review/dialects", "runs/events/model")
 ASYNC = (ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Await)
 IMPURE_CALLS = {"datetime.now", "datetime.today", "datetime.utcnow", "date.today", "input", "open", "print"}
 

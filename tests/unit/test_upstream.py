@@ -54,6 +54,7 @@ VALUES = {
     "RESUME_MAP": f"{CONSTANTS}:CONFIG_KEY_RESUME_MAP",
     "PUSH": f"{CONSTANTS}:PUSH",
     "TASKS": f"{CONSTANTS}:TASKS",
+    "INTERRUPT": f"{CONSTANTS}:INTERRUPT",
 }
 ROWS = {"_NO_TASK": f"{CONSTANTS}:NULL_TASK_ID", "_RESUMED": f"{CONSTANTS}:RESUME", "_ASKED": f"{CONSTANTS}:INTERRUPT"}
 """Texts of LangGraph in the rows of checkpoints."""

@@ -55,14 +55,11 @@ class Person:
 
     async def approve_first_reject_second(self, reason: str) -> None:
         await self._open()
-        first, second = (self.page.get_by_role("region", name=f"{number} of 2 create_event") for number in (1, 2))
+        first, second = (self.page.locator(f"[data-action='a{place}.']") for place in (0, 1))
         await first.get_by_role("radio", name="Approve").check()
         await second.get_by_role("radio", name="Reject").check()
-        where = second.get_by_role("textbox", name=REASON)
-        if not await where.is_visible():
-            await second.get_by_text("Reason", exact=True).first.click()
-        await where.fill(reason)
-        await self.page.get_by_role("button", name="Send 2 decisions").click()
+        await second.get_by_role("textbox", name="Sent to the agent").fill(reason)
+        await self.page.get_by_role("button", name="Confirm").click()
 
     async def settled(self) -> None:
         await expect(self.page.get_by_role("status").first).to_be_visible()

@@ -225,7 +225,7 @@ class TestDeciding:
             item["id"], "decision", **({f"a{n}.verb": "approve" for n in range(3)} | untouched(note="changed"))
         )
         assert lost.status_code == 422
-        assert "choose Edit, or restore them" in lost.text
+        assert "approve with the changes, or discard them" in lost.text
         sent = {"a0.verb": "edit", "a1.verb": "reject", "a1.message": "No", "a2.verb": "approve"}
         done = await desk.send(item["id"], "decision", **(sent | untouched(order="1")))
         assert done.status_code == 303
@@ -376,7 +376,7 @@ class TestRevisions:
         page = await desk.open(item["id"])
         assert "revision 2" in page
         assert re.search(r"<del>.*?598\.0</del>\s*<ins>.*?299</ins>", page, re.DOTALL)
-        assert "Reviewer notes" in page
+        assert page.index("Half of it") < page.index('id="decision"'), "the notes stand above the buttons"
         assert "r2" in (await desk.ana.get("/inbox")).text
 
     async def test_an_agent_in_a_run_is_resumed_with_the_notes(self, desk: Desk) -> None:
@@ -384,6 +384,15 @@ class TestRevisions:
         assert (await desk.send(item["id"], "revision-request", revision_notes="Shorter")).status_code == 303
         assert "Waiting for a new revision from the agent." in await desk.open(item["id"])
         assert await desk.answer(item) == [{"type": "response", "args": "Shorter"}]
+
+    @pytest.mark.promise("REVIEW-12")
+    @pytest.mark.usefixtures("at_once")
+    async def test_paused_agent_receives_comments_with_the_notes(self, desk: Desk) -> None:
+        item = await desk.raised(EMAIL)
+        await desk.send(item["id"], "comments", comment="The customer prefers letters")
+        assert (await desk.send(item["id"], "revision-request", revision_notes="Shorter")).status_code == 303
+        notes = "Shorter\n\nComments:\nana: The customer prefers letters"
+        assert await desk.answer(item) == [{"type": "response", "args": notes}]
 
     async def test_it_can_be_taken_back_as_well(self, desk: Desk) -> None:
         item = await desk.raised(EMAIL)
@@ -414,7 +423,7 @@ class TestTheRest:
         empty = await desk.send(item["id"], "comments", comment=" ")
         assert empty.status_code == 422
         response = await desk.send(item["id"], "comments", comment="Looks <b>fine</b> to me")
-        assert response.headers["location"] == f"/inbox/{item['id']}#comments"
+        assert response.headers["location"] == f"/inbox/{item['id']}#activity"
         page = await desk.open(item["id"])
         assert "Looks &lt;b&gt;fine&lt;/b&gt; to me" in page
         told = page[page.index('class="timeline"') :]
@@ -427,7 +436,7 @@ class TestTheRest:
             type="config_change", payload={"limit": 40}, entity={"type": "queue", "id": "billing"}, thread_ids=[thread]
         )
         page = await desk.open(item["id"])
-        for told in ("config_change", "limit", ">40<", "queue", "billing", thread, "Raw JSON", item["hash"], "Expires"):
+        for told in ("config_change", "limit", ">40<", "queue", "billing", thread, "Raw JSON", item["hash"], "expires"):
             assert told in page, told
         assert (await desk.decide(item["id"], "approve")).status_code == 303
 

@@ -16,11 +16,20 @@ from assent.review.decisions import confirmation
 from assent.review.model.calls import kinds
 from assent.review.policies import API, BUILT_IN, FILE
 from assent.surfaces.web import language, preferences
-from assent.surfaces.web.pages import insights, keys, people
+from assent.surfaces.web.pages import crons, insights, keys, people
 from assent.surfaces.web.preferences import Preferences
 from assent.surfaces.web.rendering import environment
 from assent.surfaces.web.text import times, words
-from assent.surfaces.web.views import charts, conversation, facets, item_page, policy_views, shell, thread_page
+from assent.surfaces.web.views import (
+    charts,
+    conversation,
+    facets,
+    item_page,
+    outcomes,
+    policy_views,
+    shell,
+    thread_page,
+)
 from tests.api.house import LOOPBACK
 from tests.web.conftest import Desk, hidden
 
@@ -50,11 +59,12 @@ def in_tables() -> Iterator[str]:
         sign.word for table in (words._STATUSES, words._RESOLUTIONS, words.DELIVERIES) for sign in table.values()
     )
     yield from (*words.VERBS.values(), *words.KINDS.values(), *words.EXECUTIONS.values())
+    yield from (*words.REFUSE.values(), *words.REFUSALS.values(), *(sign.word for sign in outcomes.SIGNS.values()))
     yield from (what for _, what in words.KEYS)
     yield from (place.label for place in shell.PLACES)
     yield from preferences.THEMES.values()
     yield from (risk.capitalize() for risk in facets._RISKS)
-    signs = (thread_page.STATUSES, thread_page.RUNS, conversation._ROLES, insights.OUTCOMES)
+    signs = (thread_page.STATUSES, thread_page.RUNS, conversation._ROLES, insights.OUTCOMES, crons.SIGNS)
     yield from (sign.word for table in signs for sign in table.values())
     yield from (conversation._UNKNOWN.word, *insights.AGES, *(unit for *_, unit in charts._UNITS))
     yield from (sign.word for sign in policy_views.EFFECTS.values())

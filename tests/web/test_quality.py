@@ -21,6 +21,7 @@ PAGES = (
     "/inbox?q=nothing-like-this",
     "/inbox/help",
     "/inbox/threads",
+    "/inbox/crons",
     "/inbox/insights",
     "/inbox/policies",
     "/inbox/audit",

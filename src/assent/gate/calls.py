@@ -17,7 +17,6 @@ from assent.gate.inbox import keeper_for
 from assent.gate.keeper import Keeper
 from assent.gate.passing import adrive, through
 from assent.gate.task import Task
-from assent.gate.upstream import interrupt_id
 from assent.kernel.canonical import Json
 
 
@@ -28,20 +27,8 @@ class Stopped(GraphInterrupt):
 class _CallTask(Task):
     """A task named after the call it makes. Its interrupts keep the ids of the real task."""
 
-    def __init__(self, configurable: dict[str, Any]) -> None:
-        super().__init__(configurable)
-        self._asks_in = self.ns
-
     def named_after(self, call_id: str) -> None:
         self.ns = f"call:{call_id}"
-
-    @property
-    def interrupt_ids(self) -> list[str]:
-        return [interrupt_id(self._asks_in, index) for index in range(len(self._scratchpad.resume) + 1)]
-
-    @property
-    def next_id(self) -> str:
-        return interrupt_id(self._asks_in, len(self._scratchpad.resume))
 
 
 async def pass_call(

@@ -67,7 +67,6 @@ class _Guarded:
     """A call before the gate; see `passing.Guarded`."""
 
     listed: bool | None = True
-    conditional = False
 
     def __init__(self, name: str, call_id: str | None, idempotent: bool, schema: Json, args: Json, task: Task) -> None:
         try:

@@ -97,7 +97,6 @@ class _ToolCall:
         self._middleware = middleware
         self._request = request.override(tool_call={**call, "args": self.args})  # also for `when` and descriptions
         self._config = middleware.interrupt_on.get(self.name)
-        self.conditional = isinstance(self._config, Mapping) and "when" in self._config
         self.listed = self._listed()
 
     def _listed(self) -> bool | None:

@@ -73,9 +73,6 @@ class Guarded(Protocol):
     listed: bool | None
     """Whether the author wants approval; None if the author set nothing."""
 
-    conditional: bool
-    """Whether `listed` may change between attempts: then a call that was asked about stays asked about."""
-
     def asking(self) -> Asking:
         """The question for this call."""
         ...
@@ -104,23 +101,25 @@ def through(task: Task, keeper: Keeper, guarded: Guarded, args: Json, call_id: s
     held = current_grant()
     if held is not None and (yield lambda tx: covers(held, tx.tenant, made)) and take_over(held):
         return (yield Make(args, held))
-    judged, begun = yield _first_look(task, keeper, made)
+    judged, begun, earlier = yield _first_look(task, keeper, made)
+    task.hide(earlier)
     if judged.effect is Effect.NEVER and not begun:
         return guarded.forbidden(judged.rule)
-    free = _is_free(judged, guarded.listed) and not begun
-    if free and not guarded.conditional:
-        return (yield Make(args))
-    earlier = yield partial(gate.asked, thread_id=task.thread_id, call_id=call_id, interrupt_ids=task.interrupt_ids)
     own = {id: asked for id, asked in earlier.items() if asked.call_id == call_id}
-    if free and not own:
+    if _is_free(judged, guarded.listed) and not begun and not own:  # a call that was asked about stays asked about
         return (yield Make(args))
     return (yield from _granted(task, keeper, guarded, made, own, judged))
 
 
-def _first_look(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], tuple[Judged, bool]]:
-    """The policy's judgement, and whether the call has started: then the judgement comes too late for it."""
-    judging = _judging(task, keeper, call)
-    return lambda tx: (judging(tx), grants.was_begun(tx, call))
+def _first_look(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], tuple[Judged, bool, dict[str, Asked]]]:
+    """The policy's judgement, whether the call has started (then the judgement comes too late for it), and the gate's
+    questions in this task."""
+    judging, ids = _judging(task, keeper, call), task.interrupt_ids
+    return lambda tx: (
+        judging(tx),
+        grants.was_begun(tx, call),
+        gate.asked(tx, call.thread_id, call.call_id, ids),
+    )
 
 
 def _judging(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], Judged]:
@@ -167,7 +166,6 @@ def _granted(
         case Passage(Passing.ASK) if forbidden is not None:
             return guarded.forbidden(forbidden.rule)
         case Passage(Passing.GO, Grant() as grant):
-            task.skip(len(replies))
             result = yield from _made(keeper, grant, call.args)
         case Passage(Passing.REPEAT, Grant() as grant):
             result = guarded.again(grant.result)

@@ -2,7 +2,8 @@
 
 LangGraph hands a task its answers by position, in the order in which it happens to ask. That is no order to rely on:
 calls of one ToolNode run at once, and whether the gate still has to ask depends on grants, not on the graph. So answers
-are taken by the question they were given to, which the keeper knows, and gated calls of one task take turns.
+are taken by the question they were given to, which the keeper knows, gated calls of one task take turns, and the task's
+own interrupts pass over the answers to the gate.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ from assent.gate.upstream import (
     RESUME,
     Scratchpad,
     interrupt_id,
+    skip_answers,
 )
 from assent.kernel import canonical
 from assent.kernel.canonical import Json
@@ -49,6 +51,8 @@ class _Turns:
     lock: threading.Lock = field(default_factory=threading.Lock)
     asked: GraphInterrupt | None = None
     made: Counter[str] = field(default_factory=Counter)
+    hidden: set[str] | None = None
+    """The gate's questions, once the task's own interrupts pass over them."""
 
 
 _turns: WeakKeyDictionary[Callable[..., Any], _Turns] = WeakKeyDictionary()
@@ -62,7 +66,7 @@ class Task:
         self._scratchpad: Scratchpad = configurable[CONFIG_KEY_SCRATCHPAD]
         self._send = configurable[CONFIG_KEY_SEND]
         self.thread_id = str(configurable[CONFIG_KEY_THREAD_ID])
-        self.ns = str(configurable[CONFIG_KEY_CHECKPOINT_NS])
+        self.ns = self._asks_in = str(configurable[CONFIG_KEY_CHECKPOINT_NS])
         self.graph_id = str(configurable.get("graph_id") or "")
         self._answers_by_id = configurable.get(CONFIG_KEY_RESUME_MAP) or {}
         with _turns_lock:  # the scratchpad itself takes no weak reference; this method of it has the same lifetime
@@ -127,7 +131,7 @@ class Task:
     @property
     def interrupt_ids(self) -> list[str]:
         """The ids of all questions of this task that were answered so far, and of the one that comes next."""
-        return [interrupt_id(self.ns, index) for index in range(len(self._scratchpad.resume) + 1)]
+        return [interrupt_id(self._asks_in, index) for index in range(len(self._scratchpad.resume) + 1)]
 
     def answers(self, owns: Callable[[str], bool]) -> list[tuple[str, Json]]:
         """The answers to the questions that `owns` selects, oldest first, with the question's id."""
@@ -139,10 +143,13 @@ class Task:
             self._send([(RESUME, answers)])
         return [(id, answer) for id, answer in zip(ids, answers, strict=False) if owns(id)]
 
-    def skip(self, answered: int) -> None:
-        """Skips the answers for the gate, so that the tool's own interrupts get the later ones."""
-        for _ in range(answered):
-            self._scratchpad.interrupt_counter()
+    def hide(self, questions: Collection[str]) -> None:
+        """Hides the answers to these questions of the gate from the interrupts of the task itself, of its tools and
+        functions: a decision never answers a question that nobody was shown."""
+        if self._turns.hidden is None:
+            self._turns.hidden = set()
+            skip_answers(self._scratchpad, _hidden(self._scratchpad, self._asks_in, self._turns.hidden))
+        self._turns.hidden.update(questions)
 
     def has_answer(self, interrupt_id: str) -> bool:
         """Whether the question, of this task or of a graph that it calls, has an answer. An answer without a question
@@ -152,7 +159,7 @@ class Task:
 
     @property
     def next_id(self) -> str:
-        return interrupt_id(self.ns, len(self._scratchpad.resume))
+        return interrupt_id(self._asks_in, len(self._scratchpad.resume))
 
     def ask(self, value: Json, response_schema: Json) -> NoReturn:
         self._stop(Interrupt(value, self.next_id, response_schema=response_schema))
@@ -167,6 +174,10 @@ class Task:
         raised = GraphInterrupt(asked)
         self._turns.asked = raised
         raise raised
+
+
+def _hidden(scratchpad: Scratchpad, ns: str, questions: Collection[str]) -> Callable[[int], bool]:
+    return lambda position: position < len(scratchpad.resume) and interrupt_id(ns, position) in questions
 
 
 def questions_in(raised: GraphInterrupt) -> list[Json]:

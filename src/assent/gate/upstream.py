@@ -5,6 +5,7 @@ No other module of the gate imports them. `tests/unit/test_upstream.py` names ea
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from langchain_core.tools import BaseTool
@@ -37,6 +38,7 @@ __all__ = [
     "Scratchpad",
     "injected_arguments",
     "interrupt_id",
+    "skip_answers",
 ]
 
 
@@ -56,6 +58,18 @@ class Scratchpad(Protocol):
 def interrupt_id(ns: str, answered: int) -> str:
     """The id of the question that a task asks after this many answers."""
     return _interrupt_id(ns, answered)
+
+
+def skip_answers(scratchpad: Scratchpad, hidden: Callable[[int], bool]) -> None:
+    """Lets `interrupt` pass over the answers at hidden positions. The scratchpad is frozen, but belongs to one task."""
+    count = scratchpad.interrupt_counter
+
+    def next_position() -> int:
+        while hidden(position := count()):
+            pass
+        return position
+
+    object.__setattr__(scratchpad, "interrupt_counter", next_position)
 
 
 def injected_arguments(tool: BaseTool) -> frozenset[str]:

@@ -42,6 +42,8 @@ _FAILURES = (OSError, RuntimeError, NameError, ImportError, MemoryError, httpx.H
 _ACTIONS = {
     "assistants": ("create", "read", "update", "delete", "search"),
     "threads": ("create", "read", "update", "delete", "search", "create_run"),
+    "crons": ("create", "read", "update", "delete", "search"),
+    "store": ("put", "get", "delete", "search", "list_namespaces"),
 }
 
 

@@ -33,6 +33,7 @@ class Limits:
     pending_items: int = 10_000
     stored_bytes: int = 50 * 1024**3
     active_runs: int = 10_000
+    crons: int = 1_000
 
     def flaw(self, asked: str) -> str | None:
         """Why this JSON text is too large for a question, or None."""

@@ -237,17 +237,35 @@ class Inbox:
         *,
         message: str | None = None,
         dry_run: bool = False,
+        grace: timedelta = timedelta(),
         via: str = "rest",
         key: str | None = None,
     ) -> Results:
-        """Decides each item separately: a failure does not stop the others. A dry run only predicts the results."""
+        """Decides each item separately: a failure does not stop the others. A dry run only predicts the results. During
+        the grace period each decision can be undone."""
         if len(chosen) > MOST_AT_ONCE:
             raise Invalid(f"at most {MOST_AT_ONCE} items at once")
-        proposals = [Proposal(item.revision, item.hash, verb=verb, message=message, via=via) for item in chosen]
+        proposals = [
+            Proposal(item.revision, item.hash, verb=verb, message=message, grace=grace, via=via) for item in chosen
+        ]
         return [
             await self._one_of_many(caller, item.id, proposal, dry_run=dry_run, key=key)
             for item, proposal in zip(chosen, proposals, strict=True)
         ]
+
+    async def undo_many(self, caller: Principal, chosen: Sequence[str], *, key: str | None = None) -> Results:
+        """Undoes each of the caller's decisions that is still in its grace period."""
+        if len(chosen) > MOST_AT_ONCE:
+            raise Invalid(f"at most {MOST_AT_ONCE} items at once")
+        results = Results()
+        for item_id in chosen:
+            try:
+                undone = await self.undo(caller, item_id, key=f"{key} {item_id}" if key else None)
+                results.append(Result(item_id, True, undone["status"]))
+            except AssentError as error:
+                failure = {"code": error.code, "message": error.message, **error.extra}
+                results.append(Result(item_id, False, error=failure))
+        return results
 
     async def _one_of_many(
         self, caller: Principal, item_id: str, proposal: Proposal, *, dry_run: bool, key: str | None

@@ -20,6 +20,7 @@ from assent.review.decisions.rights import is_person, require_right
 from assent.review.decisions.views import decision_view
 from assent.review.dialects import feedback
 from assent.review.model.calls.kinds import cautions_of
+from assent.review.model.grants import Grant, GrantStatus
 from assent.review.model.items import Execution, Item, ItemStatus, Revision
 from assent.review.model.masking import quoted
 from assent.review.model.policies import Risk
@@ -35,6 +36,8 @@ View = dict[str, Any]
 
 _LONGEST_ARGUMENTS, _MOST_SHOWN = 400, 20
 """Limits of a list row: characters of one call's arguments, and number of calls."""
+
+_LONGEST_RESULT = 4_000
 
 _RISKS = [risk.value for risk in Risk]
 _NAMES = Cover()
@@ -134,9 +137,10 @@ def full(tx: Tx, caller: Principal, item: Item, case: Case | None = None) -> Vie
         "asked": _asked(case, question),
         "policy": item.policy,
         "decisions": [decision_view(tx, decision, case) for decision in decisions.of_item(tx, item.id)],
-        "grants": [_grant_view(grant) for grant in grants.of_item(tx, item.id)],
+        "grants": [_grant_view(grant, case) for grant in grants.of_item(tx, item.id)],
         "delivery": _delivery(tx, item),
         "links": items.links_of(tx, item.id),
+        "followed_by": items.following(tx, item),
         "comments": items.size_of_comments(tx, item.id)[0],
         "can": _can(tx, caller, case, let=refusal is None),
         "deciders": _deciders(case),
@@ -215,7 +219,9 @@ def _asked(case: Case, question: Question) -> Json:
     return None if secret or case.words.inside(asked) != asked else asked
 
 
-def _grant_view(grant: Any) -> View:
+def _grant_view(grant: Grant, case: Case) -> View:
+    """A grant, with the result or error of its call, without secrets."""
+    result = _result(grant)
     return {
         "id": grant.id,
         "tool": grant.tool,
@@ -225,7 +231,28 @@ def _grant_view(grant: Any) -> View:
         "not_before": _at(grant.not_before),
         "expires_at": _at(grant.expires_at),
         "run_id": grant.run_id,
+        "started_at": _at(grant.started_at),
+        "ended_at": _at(grant.ended_at),
+        "result": result and case.words.without(result),
     }
+
+
+def _result(grant: Grant) -> str | None:
+    """The recorded result or error as text, truncated; None while there is none."""
+    kept = grant.result
+    if not isinstance(kept, dict) or grant.status not in (GrantStatus.DONE, GrantStatus.FAILED):
+        return None
+    if "error" in kept:
+        return f"{kept['error']}: {kept.get('message')}"[:_LONGEST_RESULT]
+    return None if "value" not in kept else _as_text(kept["value"])[:_LONGEST_RESULT]
+
+
+def _as_text(value: Json) -> str:
+    """The content of a tool's message, or the value as JSON."""
+    message = value.get("of") if isinstance(value, dict) and value.get("assent") == "message" else None
+    data = message.get("data") if isinstance(message, dict) else None
+    content = data.get("content") if isinstance(data, dict) else value
+    return content if isinstance(content, str) else canonical.text(content)
 
 
 def _delivery(tx: Tx, item: Item) -> View | None:

@@ -12,15 +12,16 @@ from assent.kernel.store.transaction import Tx
 from assent.review.model.items import Item
 from assent.review.model.questions import Question, summary
 from assent.review.model.secrets import Text
-from assent.review.model.terms import Terms, shown
+from assent.review.model.terms import Terms, secrets_in, shown
 from assent.review.rows import items, secrets
 
 
 def words(question: Question, terms: Terms, known: Text | None = None) -> dict[str, str]:
     """The title and summary of a question for lists, without its secrets and the `known` ones. A column cannot store
     NUL: a symbol replaces it. The question itself is stored unchanged."""
-    seen, hide = shown(question, terms), (known or Text()).without
-    texts = {"title": hide(seen.title), "summary": hide(summary(seen))}
+    seen, own, others = shown(question, terms), Text(secrets_in(question, terms)), known or Text()
+    texts = {"title": seen.title, "summary": summary(seen)}
+    texts = {name: others.without(own.without(text)) for name, text in texts.items()}
     return {name: text.replace("\0", "\N{SYMBOL FOR NULL}") for name, text in texts.items()}
 
 

@@ -104,10 +104,13 @@ def follow(tx: Tx, waiting: Waiting) -> None:
     by_interrupt = {item.interrupt_id: item for item in present}
     awaited = [item for item in present if item.status is ItemStatus.REVISION_REQUESTED]
     current, learned = set[str](), Learned(tx, waiting.thread_id)
-    for entry in asked:
-        item = by_interrupt.get(entry.interrupt_id) or _awaited(tx, awaited, entry)
+    matched = [(entry, by_interrupt.get(entry.interrupt_id) or _awaited(tx, awaited, entry)) for entry in asked]
+    unanswered = next(
+        (item for item in awaited if item.interrupt_id not in {entry.interrupt_id for entry in asked}), None
+    )
+    for entry, item in matched:
         if item is None:
-            _raise(tx, waiting, entry, learned)
+            _raise(tx, waiting, entry, learned, instead_of=unanswered)
         else:
             current.add(item.id)
             _revise(tx, item, entry, waiting, learned)
@@ -296,8 +299,9 @@ def _calls(waiting: Waiting, question: Question) -> dict[str, str]:
     return aligned_calls(question, values.get("messages")) or {}
 
 
-def _raise(tx: Tx, waiting: Waiting, asked: Asked, learned: Learned) -> None:
-    """Creates an item, unless a decision on the same question is still on its way to the agent."""
+def _raise(tx: Tx, waiting: Waiting, asked: Asked, learned: Learned, *, instead_of: Item | None = None) -> None:
+    """Creates an item, unless a decision on the same question is still on its way to the agent. `instead_of` is an item
+    that the agent was asked to revise and did not ask again: the new one follows it."""
     before = items.latest_of_interrupt(tx, waiting.thread_id, asked.interrupt_id)
     if before is not None and is_answered(tx, before):
         return
@@ -317,7 +321,7 @@ def _raise(tx: Tx, waiting: Waiting, asked: Asked, learned: Learned) -> None:
         run_id=run.id if run else None,
         interrupt_id=asked.interrupt_id,
         requester=waiting.requester,
-        follows=before.id if before else None,
+        follows=before.id if before else instead_of.id if instead_of else None,
         reworded=before is not None and _is_reworded(tx, before, asked),
     )
     learned.fresh |= secrets_in(asked.question, terms)

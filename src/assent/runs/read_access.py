@@ -23,7 +23,8 @@ from assent.threads.model.frames import Frame
 from assent.threads.rows import threads
 
 _CHECK_EVERY = 1.0
-_CHECK_IDLE_EVERY = 5.0
+_CHECK_IDLE_EVERY = 2.0
+"""More often than the heartbeats of streams: each of them begins a new wait for a frame."""
 _MOST_REMEMBERED = 4096
 
 

@@ -97,6 +97,27 @@ class Runs:
             subscription.close()
             raise
 
+    async def create_if(
+        self, caller: Principal, thread_id: str | None, request: RunRequest, claim: Callable[[Tx, str], bool]
+    ) -> Run | None:
+        """As `create`, in the transaction of a `claim` with the run's id, and only if that succeeds."""
+        run_id = new_id()
+        starting = await self._prepared(caller, thread_id, request, run_id)
+        async with noted(self._store, caller):
+            started = await self._store.write(caller.tenant, lambda tx: starting(tx) if claim(tx, run_id) else None)
+        if started is None:
+            return None
+        await self._stop(caller.tenant, started[1])
+        return started[0]
+
+    async def check(self, request: RunRequest) -> None:
+        """Refuses a request for its content, whoever sends it."""
+        await require_all_unmasked(input=request.input, command=request.command, context=request.context)
+        if request.webhook is not None:
+            self._targets.check_url(request.webhook)
+        texts = {name: getattr(request, name) for name in ("metadata", "config", "context")}
+        await documents.require_given(self._store.limits, **texts)
+
     async def create_all(self, caller: Principal, requests: Sequence[RunRequest]) -> list[Run]:
         """Creates several runs in one transaction, each with its own thread."""
         starting = [await self._prepared(caller, None, request, new_id()) for request in requests]
@@ -108,11 +129,7 @@ class Runs:
         request = with_headers(request if self._sends_webhooks else replace(request, webhook=None))
         if thread_id is None and request.answers:
             raise BadRequest("You must provide a thread_id when resuming.")
-        await require_all_unmasked(input=request.input, command=request.command, context=request.context)
-        if request.webhook is not None:
-            self._targets.check_url(request.webhook)
-        texts = {name: getattr(request, name) for name in ("metadata", "config", "context")}
-        await documents.require_given(self._store.limits, **texts)
+        await self.check(request)
         assistant = await self._assistants.finder(caller, request.assistant_id)
         strategy = request.multitask_strategy or self._default_strategy
         visible, request = await self._may.create_run(caller, thread_id, run_id, request, strategy)
@@ -212,6 +229,16 @@ class Runs:
             raise no_thread(thread_id)
         topic = Topic(caller.tenant, thread_id, of_thread=True)
         return await self.shown(self._bus.follow(topic, after=None), caller, thread_id)
+
+    async def assistant_of(self, caller: Principal, thread_id: str) -> str | None:
+        """The assistant of the thread's last run. Does not count as a look at the thread's questions."""
+        _require_reader(caller)
+        visible = await self._may.read(caller, thread_id)
+        thread = await self._store.read(caller.tenant, on_thread(visible, threads.get), thread_id)
+        if thread is None:
+            raise no_thread(thread_id)
+        named = thread.metadata.get("assistant_id")
+        return named if isinstance(named, str) else None
 
     async def shown(self, subscription: Subscription, caller: Principal, thread_id: str) -> Subscription:
         """The frames as the caller may see them, for as long as the caller may read the thread."""

@@ -185,7 +185,7 @@ def _enqueue(tx: Tx, run: Run, *, waits: bool, present: Sequence[Run] | None) ->
 def _metadata(assistant: Assistant, thread: Thread, request: RunRequest) -> dict[str, Any]:
     asked = (request.config or {}).get("metadata") or {}
     merged = {**assistant.metadata, **thread.metadata, **asked, **request.metadata}
-    return {**clean_run_metadata(merged), "graph_id": assistant.graph_id, "assistant_id": assistant.id}
+    return {**clean_run_metadata(merged), **request.cron, "graph_id": assistant.graph_id, "assistant_id": assistant.id}
 
 
 def _as(config: dict[str, Any], identity: Identity) -> dict[str, Any]:
@@ -195,7 +195,8 @@ def _as(config: dict[str, Any], identity: Identity) -> dict[str, Any]:
 def _kwargs(arrival: Arrival, *, temporary: bool) -> dict[str, Any]:
     request = arrival.request
     config, context = _setting(arrival)
-    asked = kwargs_of(request, _as(config, arrival.identity), context)
+    cron = {name: id for name, id in request.cron.items() if name == "cron_id"}
+    asked = kwargs_of(request, _as(config, {**arrival.identity, **cron}), context)
     given = {
         "input": None if request.answers and not request.input else request.input,
         "command": arrival.given.command if arrival.given else request.command,

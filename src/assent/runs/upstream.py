@@ -18,6 +18,9 @@ RESUME_MAP = "__pregel_resume_map"
 PUSH = "__pregel_push"
 """The first part of the path of a task that a `Send` made."""
 
+INTERRUPT = "__interrupt__"
+"""The key of the open questions in streamed values and updates."""
+
 TASKS = "__pregel_tasks"
 """The channel of the tasks that `Send`s make."""
 

@@ -38,7 +38,7 @@ from assent.surfaces.api import (
     sessions,
     users,
 )
-from assent.surfaces.api.langgraph import assistants, runs, system, threads, ui
+from assent.surfaces.api.langgraph import assistants, crons, events, runs, store, system, threads, ui
 from assent.surfaces.http import boundary, custom_routes, errors, parts, routing
 from assent.surfaces.http.authentication import Authentication
 from assent.surfaces.http.documents import add_page, add_schema
@@ -52,6 +52,7 @@ from assent.surfaces.web import assets
 from assent.surfaces.web import errors as page_errors
 from assent.surfaces.web.pages import account, bulk, people, sign_in
 from assent.surfaces.web.pages import audit as audit_pages
+from assent.surfaces.web.pages import crons as crons_pages
 from assent.surfaces.web.pages import inbox as inbox_pages
 from assent.surfaces.web.pages import inboxes as inboxes_pages
 from assent.surfaces.web.pages import insights as insights_pages
@@ -135,8 +136,10 @@ def _apis(
 ) -> Iterator[APIRouter]:
     """Routes are matched in order, so the most requested ones come first."""
     relying = Relying(settings.public_url)
+    yield crons.routes(engine.crons)
     yield runs.routes(engine.runs)
     yield threads.routes(engine.threads)
+    yield events.routes(engine.runs, engine.events)
     yield health.routes(services.store)
     yield inbox.routes(engine.inbox, engine.live, relying)
     yield inboxes.routes(views)
@@ -148,6 +151,7 @@ def _apis(
     yield audit.routes(services.audit)
     yield deliveries.routes(services.deliveries)
     yield assistants.routes(engine.assistants)
+    yield store.routes(engine.items)
     yield system.routes(engine.metrics)
     calls = Calls(engine.runs, engine.threads)
     yield mcp.routes(engine.assistants, calls)
@@ -176,9 +180,12 @@ def _pages(
     yield people.routes(services.users, services.passkeys, shell)
     yield account.routes(services.passkeys, relying, shell)
     yield insights_pages.routes(figures, store, shell)
+    yield crons_pages.routes(engine.crons, engine.assistants, store, shell)
     yield threads_pages.routes(sources, shell, settings)
-    yield bulk.routes(engine.inbox, shell)
-    yield inbox_pages.routes(Desk(engine.inbox, services.deliveries, store, settings.undo_window), relying, shell)
+    yield bulk.routes(engine.inbox, shell, settings.undo_window)
+    yield inbox_pages.routes(
+        Desk(engine.inbox, services.deliveries, store, settings.undo_window, engine.threads), relying, shell
+    )
 
 
 def _failures(engine: Engine, settings: Settings) -> list[tuple[str, str]]:

@@ -19,8 +19,8 @@ from assent.threads.run_requests import RunRequest
 
 Metadata = dict[str, Any]
 
-_OURS = "caller_metadata"
-"""The field of a request that does not come from the client."""
+_OURS = ("caller_metadata", "cron")
+"""The fields of a request that do not come from the client."""
 
 INBOX = "assent:inbox"
 """The mark in `value` for `@auth.on` handlers that a search is about items of the inbox, not threads."""
@@ -95,7 +95,9 @@ class ThreadAccess:
             "multitask_strategy": str(strategy),
             "if_not_exists": "create" if request.create_thread else "reject",
             "after_seconds": request.after_seconds,
-            "kwargs": {field.name: getattr(request, field.name) for field in fields(request) if field.name != _OURS},
+            "kwargs": {
+                field.name: getattr(request, field.name) for field in fields(request) if field.name not in _OURS
+            },
         }
         visible, metadata = await self._write(caller, "create_run", asked, request.metadata)
         return visible, replace(request, metadata=metadata, caller_metadata=request.metadata)

@@ -40,6 +40,8 @@ class RunRequest:
     """Headers that the project adds to the configuration, over the caller's own values."""
     caller_metadata: dict[str, Any] | None = None
     """The caller's own metadata, where the project's auth handler was able to change it."""
+    cron: dict[str, str] = field(default_factory=dict)
+    """The id of the cron that starts the run, and the due time."""
 
     @property
     def resume(self) -> Any:

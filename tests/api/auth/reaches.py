@@ -48,6 +48,7 @@ REACHES: list[tuple[str, str, Any]] = [
     ("POST", "/threads/{thread}/runs/stream", RUN),
     ("POST", "/threads/{thread}/runs/wait", RUN),
     ("POST", "/threads/{thread}/runs", RESUME),
+    ("POST", "/threads/{thread}/runs/crons", {"assistant_id": "whoami", "schedule": "0 0 * * *"}),
     ("GET", "/threads/{thread}/runs", None),
     ("GET", "/threads/{thread}/runs/{run}", None),
     ("GET", "/threads/{thread}/runs/{run}/join", None),

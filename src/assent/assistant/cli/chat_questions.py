@@ -104,6 +104,7 @@ def _verdict(call: Mapping[str, Any]) -> View:
 def _edited(before: Mapping[str, Any]) -> Any:
     """Reads changes and shows each as old → new; an empty line ends it."""
     after: Any = dict(before)
+    say(f"  {edits.HINT}")
     while setting := read("  name=value, empty when done: ").strip():
         try:
             after = edits.edited(after, None, None, [setting])

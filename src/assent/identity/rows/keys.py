@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Row, bindparam, select, update
+from sqlalchemy import Row, bindparam, func, select, update
 
 from assent.identity.model.access import Kind, Role, Scope, known_scopes
 from assent.identity.model.keys import ApiKey
@@ -20,6 +20,11 @@ _WITH_OWNER = select(api_keys, users.c.name.label("owner"), users.c.role, users.
 _ALL = _WITH_OWNER.where(api_keys.c.tenant_id == TENANT)
 _BY_ID = _ALL.where(api_keys.c.key_id == bindparam("key_id"))
 _BY_HASH = _WITH_OWNER.where(api_keys.c.hash == bindparam("hash"))
+_HELD = _ALL.where(api_keys.c.hash == bindparam("hash"))
+_OF_PRINCIPAL = _ALL.where(
+    api_keys.c.kind == bindparam("kind"),
+    func.coalesce(api_keys.c.user_id, api_keys.c.principal_id, api_keys.c.key_id) == bindparam("principal"),
+)
 _AGENTS = (
     select(api_keys.c.principal_id, api_keys.c.name)
     .where(api_keys.c.tenant_id == TENANT, api_keys.c.kind == bindparam("kind"), api_keys.c.principal_id.is_not(None))
@@ -64,6 +69,15 @@ def insert(
 def by_hash(tx: Tx, token_hash: str) -> ApiKey | None:
     """Needs a transaction across tenants: the key determines the tenant."""
     return _key(tx, tx.first(_BY_HASH, hash=token_hash))
+
+
+def held(tx: Tx, token_hash: str) -> ApiKey | None:
+    """As `by_hash`, of this tenant."""
+    return _key(tx, tx.first(_HELD, hash=token_hash))
+
+
+def of_principal(tx: Tx, kind: Kind, principal_id: str) -> list[ApiKey]:
+    return [_from_row(row, tx.now()) for row in tx.all(_OF_PRINCIPAL, kind=kind, principal=principal_id)]
 
 
 def by_id(tx: Tx, key_id: str) -> ApiKey | None:

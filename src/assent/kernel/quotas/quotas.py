@@ -20,12 +20,14 @@ from assent.kernel.store.tables import (
     checkpoint_writes,
     checkpoints,
     comments,
+    crons,
     event_payloads,
     frames,
     item_marks,
     item_revisions,
     items,
     memories,
+    memory_vectors,
     runs,
     threads,
 )
@@ -38,12 +40,14 @@ _ACTIVE: ColumnElement[Any] = text("runs.status IN ('pending', 'running')")  # t
 _RUNS = select(runs.c.thread_id).where(runs.c.tenant_id == TENANT, _ACTIVE).limit(bindparam("most"))
 _PENDING = select(items.c.item_id).where(items.c.tenant_id == TENANT, items.c.open).limit(bindparam("most"))
 
+_CRONS = select(crons.c.cron_id).where(crons.c.tenant_id == TENANT).limit(bindparam("most"))
+
 
 def _counted(rows: Select[Any]) -> Select[Any]:
     return select(func.count()).select_from(rows.subquery())
 
 
-_ACTIVE_RUNS, _PENDING_ITEMS = _counted(_RUNS), _counted(_PENDING)
+_ACTIVE_RUNS, _PENDING_ITEMS, _ALL_CRONS = _counted(_RUNS), _counted(_PENDING), _counted(_CRONS)
 _THREADS = select(threads.c.tenant_id, func.count().label("total")).group_by(threads.c.tenant_id)
 _LARGE: dict[Table, tuple[str, ...]] = {
     checkpoints: ("checkpoint", "metadata"),
@@ -58,6 +62,8 @@ _LARGE: dict[Table, tuple[str, ...]] = {
     event_payloads: ("payload",),
     frames: ("data",),
     memories: ("value",),
+    memory_vectors: ("vector",),
+    crons: ("payload", "metadata"),
 }
 """The columns with the documents of callers and graphs. The rest of a row is small."""
 
@@ -110,6 +116,13 @@ def require_run(tx: Tx) -> None:
 def require_item(tx: Tx) -> None:
     if _count(tx, _PENDING_ITEMS, tx.limits.pending_items) >= tx.limits.pending_items:
         raise _refusal("pending_items", tx.limits.pending_items, _LATER)
+
+
+def require_cron(tx: Tx) -> None:
+    """Requires room for one more cron."""
+    require_storage(tx)
+    if _count(tx, _ALL_CRONS, tx.limits.crons) >= tx.limits.crons:
+        raise _refusal("crons", tx.limits.crons, _LATER)
 
 
 def count(tx: Tx) -> Usage:

@@ -29,7 +29,7 @@ from assent.errors import StoreBusy, Unavailable
 from assent.kernel import jsontext
 from assent.kernel.fair_threads import FairThreads, Shares, caller
 from assent.kernel.limits import Limits, Usage
-from assent.kernel.store import faults
+from assent.kernel.store import faults, vectors
 from assent.kernel.store.ports import Queue
 from assent.kernel.store.tables import metadata
 from assent.kernel.store.transaction import Handover, Marks, Tx, forbid_ending, no_marks, run
@@ -315,6 +315,7 @@ def _engine(url: str, lock_wait: timedelta) -> Engine:
 def _prepare(raw: sqlite3.Connection, _record: object) -> None:
     for pragma in _PRAGMAS:
         raw.execute(f"PRAGMA {pragma}")
+    raw.create_function(vectors.FUNCTION, 2, vectors.product, deterministic=True)
 
 
 def _run_read_only(tx: Tx, function: Callable[[Tx], T], raw: sqlite3.Connection) -> T:

@@ -30,6 +30,7 @@ from sqlalchemy.dialects.postgresql import TIMESTAMP
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from assent.kernel import jsontext
+from assent.kernel.store.vectors import VectorType
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -632,10 +633,61 @@ memories = Table(
     Column("namespace", String().with_variant(String(collation="C"), "postgresql"), primary_key=True),
     Column("key", String, primary_key=True),
     Column("value", Json, nullable=False),
+    Column("owner", String),
+    Column("visibility", String, nullable=False, server_default="shared"),
     Column("ttl_minutes", Float),
     Column("expires_at", Instant, index=True),
     Column("created_at", Instant, nullable=False),
     Column("updated_at", Instant, nullable=False),
+)
+
+memory_vectors = Table(  # the texts of a memory by which it is found
+    "memory_vectors",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("namespace", String().with_variant(String(collation="C"), "postgresql"), primary_key=True),
+    Column("key", String, primary_key=True),
+    Column("path", String, primary_key=True),
+    Column("model", String, nullable=False),  # vectors of different models cannot be compared
+    Column("vector", VectorType, nullable=False),
+    ForeignKeyConstraint(
+        ["tenant_id", "namespace", "key"],
+        ["memories.tenant_id", "memories.namespace", "memories.key"],
+        ondelete="CASCADE",
+    ),
+)
+
+crons = Table(
+    "crons",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("cron_id", String, primary_key=True),
+    Column("assistant_id", String, nullable=False),
+    Column("thread_id", String),
+    Column("owner", String, nullable=False),
+    Column("visibility", String, nullable=False),
+    Column("mandate", Json, nullable=False),
+    Column("schedule", String, nullable=False),
+    Column("timezone", String),
+    Column("end_time", Instant),
+    Column("enabled", Boolean, nullable=False),
+    Column("on_run_completed", String),
+    Column("payload", Json, nullable=False),
+    Column("metadata", Json, nullable=False),
+    Column("next_run_at", Instant, index=True),
+    Column("last_run_id", String),
+    Column("last_due_at", Instant),
+    Column("missed", Integer, nullable=False),
+    Column("problem", String),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    ForeignKeyConstraint(["tenant_id", "thread_id"], ["threads.tenant_id", "threads.thread_id"], ondelete="CASCADE"),
+    ForeignKeyConstraint(
+        ["tenant_id", "assistant_id"], ["assistants.tenant_id", "assistants.assistant_id"], ondelete="CASCADE"
+    ),
+    Index(None, "tenant_id", "created_at", "cron_id"),
+    Index(None, "tenant_id", "thread_id"),
+    Index(None, "tenant_id", "assistant_id"),
 )
 
 checkpoints = Table(

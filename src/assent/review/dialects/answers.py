@@ -86,10 +86,14 @@ def _must_be_sendable(resume: Json) -> None:
         raise InvalidAnswer(problems=problems)
 
 
+def is_interrupt_id(text: str) -> bool:
+    return _ID.fullmatch(text) is not None
+
+
 def _is_keyed(resume: Json, known: Mapping[str, Interrupt]) -> bool:
     if not isinstance(resume, dict):
         return False
-    return any(key in known for key in resume) or all(_ID.fullmatch(key) for key in resume)
+    return any(key in known for key in resume) or all(map(is_interrupt_id, resume))
 
 
 def _keyed(resume: dict[str, Json], known: Mapping[str, Interrupt]) -> dict[str, Json]:

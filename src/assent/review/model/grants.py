@@ -50,6 +50,8 @@ class Grant:
     attempt: int | None
     result: Json
     created_at: datetime
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
 
     def usable(self, now: datetime) -> bool:
         return self.status is GrantStatus.GRANTED and self.not_before <= now < self.expires_at

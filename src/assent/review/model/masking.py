@@ -31,6 +31,10 @@ _IDS = ("call_id", "tool_call_id", "id")
 _UNFINISHED = ("tool_call_chunks", "partial_json", "input_json_delta")
 """Parts of calls that are still being streamed: they may begin a secret."""
 _ASKED = ("__interrupt__", "interrupts")
+_CALLED = (("tool_use", None), (None, "tool-started"))
+"""The types and events of objects whose `input` holds the arguments of a call."""
+_CALL_PARTS = ("tool_call_chunk", "server_tool_call_chunk")
+"""Content blocks of the event protocol."""
 _SCHEMA = frozenset({"type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"})
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NAMES = Cover()
@@ -100,7 +104,7 @@ class Covering:
     def _call(self, value: Mapping[str, Any]) -> tuple[str | None, Cover, str | None]:
         """The field with the arguments of a call, their cover, and the tool; None if the object is not a call."""
         place = next((field for field in _ARGUMENTS if field in value), None)
-        if place is None and value.get("type") == "tool_use" and "input" in value:
+        if place is None and "input" in value and (value.get("type"), value.get("event")) in _CALLED:
             place = "input"
         tool = next((value[field] for field in _TOOLS if isinstance(value.get(field), str)), None)
         reviewed = next((self._calls[value[field]] for field in _IDS if _is_in(value.get(field), self._calls)), None)
@@ -173,9 +177,19 @@ class Covering:
             last = value.get("chunk_position") == "last"
             text = self._spoken((event, str(value.get("id"))), value.get("content"), last=last)
             return {**value, "content": text}
+        if str(value.get("event")).startswith("content-block-"):
+            return self._of_block(event, value)
         if event == "messages/partial":
             return {**value, "content": self._so_far(value.get("content"))}
         return {name: self._held_back(event, part) for name, part in value.items()}
+
+    def _of_block(self, event: str, value: dict[str, Json]) -> Json:
+        """An event of a content block of the protocol. The last one repeats the whole text."""
+        key = (event, "block", str(value.get("index")))
+        if value["event"] != "content-block-delta":
+            self._unsaid.pop(key, None)
+            return value
+        return {**value, "delta": self._block(key, value.get("delta"), last=False)}
 
     def _spoken(self, key: tuple[str, ...], content: Json, *, last: bool) -> Json:
         """A streamed text, with the part held back before it and without the part to hold back now."""
@@ -217,7 +231,7 @@ def _begun(pieces: Json) -> set[str]:
 
 def _is_later_part(value: Mapping[str, Any]) -> bool:
     """Whether this is a later part of a streamed call; only the first part has the name."""
-    return "name" in value and value["name"] in (None, "")
+    return value.get("type") in _CALL_PARTS or ("name" in value and value["name"] in (None, ""))
 
 
 def _is_schema(holder: Mapping[str, Any], name: str) -> bool:

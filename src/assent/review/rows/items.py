@@ -40,6 +40,11 @@ _IN_DOUBT_OF_THREAD = Prepared(
 )
 _OF_THREAD = _ALL.where(items.c.thread_id == bindparam("thread"))
 _SAID = select(items.c.item_id, items.c.title, items.c.summary, items.c.secrets).where(items.c.tenant_id == TENANT)
+_FOLLOWING = (
+    select(items.c.item_id)
+    .where(items.c.tenant_id == TENANT, items.c.thread_id == bindparam("thread"), items.c.follows == bindparam("id"))
+    .order_by(items.c.created_at, items.c.item_id)
+)
 _SAID_ON = Prepared(_SAID.where(items.c.thread_id == bindparam("thread")))
 _SAID_IN = Prepared(_SAID.where(items.c.item_id == bindparam("id")))
 _LEFT_IN_DOUBT = _ALL.where(items.c.thread_id == bindparam("thread"), items.c.execution == "in_doubt")
@@ -288,6 +293,13 @@ def link(tx: Tx, item_id: str, thread_id: str) -> bool:
 
 def unlink(tx: Tx, item_id: str, thread_id: str) -> bool:
     return tx.change(_UNLINK, id=item_id, thread=thread_id) == 1
+
+
+def following(tx: Tx, item: Item) -> list[str]:
+    """The items of the same thread that follow this one, oldest first."""
+    return (
+        [] if item.thread_id is None else [row.item_id for row in tx.all(_FOLLOWING, thread=item.thread_id, id=item.id)]
+    )
 
 
 def links_of(tx: Tx, item_id: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from assent.kernel import jsonable
-from assent.runs.engine.stream import INTERRUPT
+from assent.runs.upstream import INTERRUPT
 from assent.threads.bus import Bus
 from assent.threads.model.frames import ATTEMPT_STRIDE, END, Frame, Stream, frame_id
 from assent.threads.model.runs import Run

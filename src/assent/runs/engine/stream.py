@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
+from assent.runs.engine import protocol
 from assent.runs.project.failures import SHOWN, Failures
+from assent.runs.upstream import INTERRUPT
 
 if TYPE_CHECKING:
     from assent.runs.project.graphs import AnyPregel
@@ -22,7 +24,6 @@ MODES = (
     "tasks",
     "checkpoints",
 )
-INTERRUPT = "__interrupt__"
 _HIDDEN = "langsmith:hidden"
 """The tag of LangGraph's internal steps, such as `__start__`."""
 
@@ -37,6 +38,10 @@ async def chunks(
     """The graph's stream, limited to its output schema. It always includes `values`, the last of which is the run's
     result, and `updates`, which shows stops without a question."""
     options["output_keys"] = graph.output_channels
+    if protocol.MODES.issubset(modes):
+        async for chunk in protocol.chunks(graph, input, config, options):
+            yield chunk
+        return
     wanted = {"messages" if mode == "messages-tuple" else mode for mode in modes}
     native = sorted(wanted - {"events"} | {"values", "updates"})
     if "events" in wanted:
@@ -69,6 +74,7 @@ class Translator:
 
     def __init__(self, modes: Sequence[str], failures: Failures = SHOWN) -> None:
         self._modes = frozenset(modes)
+        self._of_protocol = protocol.MODES.issubset(modes)
         self._failures = failures
         self._messages: dict[str, Any] = {}
         self.values: Any = None
@@ -77,14 +83,16 @@ class Translator:
     def events(self, chunk: Chunk) -> Iterator[Event]:
         namespace, mode, data = chunk
         suffix = "".join(f"|{part}" for part in namespace)
-        if mode == "messages":
+        if mode == "messages" and not self._of_protocol:
             yield from self._message(data, suffix)
             return
         if mode == "values":
             self._remember(namespace, data)
         if mode == "updates" and not namespace and isinstance(data, dict) and INTERRUPT in data:
             self.stopped = True
-        if mode in self._modes:
+        if self._of_protocol:
+            yield mode + suffix, protocol.without_texts(mode, data, self._failures)
+        elif mode in self._modes:
             yield mode + suffix, self._without_texts(mode, _cleaned(mode, data))
 
     def _without_texts(self, mode: str, data: Any) -> Any:

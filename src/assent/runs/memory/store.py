@@ -4,24 +4,22 @@ Each opened graph gets its own object. It is bound to a tenant, so that no call 
 the attempt of a run, so that writes are fenced like checkpoints, from any task or thread. Import it only if there are
 graphs.
 
-There is no vector index: a search with a `query` uses only namespace and filter, as any LangGraph store without an
-index does.
+Without an index, a search with a `query` uses only namespace and filter, as any LangGraph store without one does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from langgraph.store.base import (
     BaseStore,
     GetOp,
     Item,
     ListNamespacesOp,
-    MatchCondition,
     Op,
     PutOp,
     Result,
@@ -35,14 +33,22 @@ from assent.kernel import canonical
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.runs.checkpoints.saver import Scope
+from assent.runs.memory.namespaces import Match, common_start, listed
 from assent.threads.rows import checkpoints, memory
 from assent.threads.rows.checkpoints import Attempt
-from assent.threads.rows.memory import Memory, MemorySection, Namespace, Put
+from assent.threads.rows.memory import LONGEST_MINUTES, NOBODY, Memory, MemorySection, Namespace, Near, Put
+
+if TYPE_CHECKING:
+    from assent.runs.memory.index import VectorIndex
 
 log = logging.getLogger(__name__)
 
-_LONGEST_MINUTES = 100 * 365 * 24 * 60
 _USUAL = MemorySection()
+
+
+class Page(TypedDict):
+    limit: int
+    offset: int
 
 
 class MemoryStore(BaseStore):
@@ -50,10 +56,13 @@ class MemoryStore(BaseStore):
 
     supports_ttl = True
 
-    def __init__(self, store: Store, scope: Scope, section: MemorySection = _USUAL) -> None:
+    def __init__(
+        self, store: Store, scope: Scope, section: MemorySection = _USUAL, index: VectorIndex | None = None
+    ) -> None:
         self.ttl_config = TTLConfig(default_ttl=section.default_ttl, refresh_on_read=section.refresh_on_read)
         self._store = store
         self._scope = scope
+        self._index = index
         self._loop = asyncio.get_running_loop()
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -71,36 +80,55 @@ class MemoryStore(BaseStore):
         """Reads run first, in any position, and see the state before the batch."""
         for op in ops:
             _check(op)
-        puts = [_put(op) for op in ops if isinstance(op, PutOp)]
+        puts = [await self._with_vectors(op) for op in ops if isinstance(op, PutOp)]
+        near = await self._near(ops)
         tenant = self._scope.tenant
         if puts:
-            results = await self._store.write(tenant, _look_up_and_put, ops, puts, self._scope.attempt)
+            results = await self._store.write(tenant, _look_up_and_put, ops, near, puts, self._scope.attempt)
         else:
-            results = await self._store.read(tenant, _look_up, ops)
+            results = await self._store.read(tenant, _look_up, ops, near)
         if brief := [read for op, result in zip(ops, results, strict=True) for read in _to_refresh(op, result)]:
             await self._store.write(tenant, memory.refresh, brief)
         return [_result(op, result) for op, result in zip(ops, results, strict=True)]
 
+    async def _with_vectors(self, op: PutOp) -> Put:
+        put = _put(op)
+        return put if self._index is None else await self._index.with_vectors(put, op.index)
 
-def _look_up_and_put(tx: Tx, ops: Sequence[Op], puts: Sequence[Put], attempt: Attempt | None) -> list[Any]:
+    async def _near(self, ops: Sequence[Op]) -> Mapping[str, Near]:
+        """By query."""
+        queries = dict.fromkeys(op.query for op in ops if isinstance(op, SearchOp) and op.query)
+        if queries and self._index is None:
+            _note_query()
+        return {} if self._index is None else {query: await self._index.near(query) for query in queries}
+
+
+def _look_up_and_put(
+    tx: Tx, ops: Sequence[Op], near: Mapping[str, Near], puts: Sequence[Put], attempt: Attempt | None
+) -> list[Any]:
     if attempt is not None:
         checkpoints.hold(tx, attempt)
-    results = _look_up(tx, ops)
-    memory.put(tx, puts)
+    results = _look_up(tx, ops, near)
+    memory.put(tx, puts, NOBODY if attempt is None else memory.ownership(tx, attempt.run_id))
     return results
 
 
-def _look_up(tx: Tx, ops: Sequence[Op]) -> list[Any]:
-    return [_find(tx, op) for op in ops]
+def _look_up(tx: Tx, ops: Sequence[Op], near: Mapping[str, Near]) -> list[Any]:
+    return [_find(tx, op, near) for op in ops]
 
 
-def _find(tx: Tx, op: Op) -> Any:
+def _find(tx: Tx, op: Op, near: Mapping[str, Near]) -> Any:
     if isinstance(op, GetOp):
         return memory.get(tx, op.namespace, op.key)
     if isinstance(op, SearchOp):
-        return memory.search(tx, op.namespace_prefix, op.filter or {}, limit=op.limit, offset=op.offset)
+        place, page = (tx, op.namespace_prefix, op.filter or {}), Page(limit=op.limit, offset=op.offset)
+        if op.query and op.query in near:
+            return memory.nearest(*place, near[op.query], **page)
+        return memory.search(*place, **page)
     if isinstance(op, ListNamespacesOp):
-        return _listed(op, memory.namespaces(tx, _common_start(op)))
+        matches = [Match(each.path, at_end=each.match_type == "suffix") for each in op.match_conditions or ()]
+        present = memory.namespaces(tx, common_start(matches))
+        return listed(present, matches, max_depth=op.max_depth, limit=op.limit, offset=op.offset)
     return None
 
 
@@ -110,14 +138,12 @@ def _check(op: Op) -> None:
         raise ValueError("limit and offset cannot be negative")
     if isinstance(op, GetOp | PutOp) and "\x00" in op.key:
         raise ValueError("a key cannot contain NUL")
-    if isinstance(op, SearchOp) and op.query:
-        _note_query()
 
 
 def _put(op: PutOp) -> Put:
     """Refuses values other than JSON, which would not be read back unchanged."""
-    if op.ttl is not None and not 0 <= op.ttl <= _LONGEST_MINUTES:
-        raise ValueError(f"ttl must be between 0 and {_LONGEST_MINUTES} minutes")
+    if op.ttl is not None and not 0 <= op.ttl <= LONGEST_MINUTES:
+        raise ValueError(f"ttl must be between 0 and {LONGEST_MINUTES} minutes")
     if op.value is not None:
         canonical.text(dict(op.value))
     return Put(op.namespace, op.key, op.value, op.ttl)
@@ -134,35 +160,13 @@ def _result(op: Op, result: Any) -> Result:
     if isinstance(op, GetOp):
         return None if result is None else Item(**_facts(result))
     if isinstance(op, SearchOp):
-        return [SearchItem(**_facts(item)) for item in result]
+        return [SearchItem(**_facts(item), score=item.score) for item in result]
     namespaces: list[Namespace] | None = result
     return namespaces
 
 
 def _facts(item: Memory) -> dict[str, Any]:
     return {name: getattr(item, name) for name in ("namespace", "key", "value", "created_at", "updated_at")}
-
-
-def _listed(op: ListNamespacesOp, present: Iterable[Namespace]) -> list[Namespace]:
-    matching = [name for name in present if all(_matches(name, pattern) for pattern in op.match_conditions or ())]
-    return sorted({name[: op.max_depth] for name in matching})[op.offset : op.offset + op.limit]
-
-
-def _matches(namespace: Namespace, pattern: MatchCondition) -> bool:
-    path = pattern.path
-    if len(namespace) < len(path):
-        return False
-    part = namespace[: len(path)] if pattern.match_type == "prefix" else namespace[len(namespace) - len(path) :]
-    return all(wanted in ("*", label) for label, wanted in zip(part, path, strict=True))
-
-
-def _common_start(op: ListNamespacesOp) -> Namespace:
-    """The common prefix of all listed namespaces: that of a prefix condition up to its first wildcard."""
-    for pattern in op.match_conditions or ():
-        if pattern.match_type == "prefix":
-            end = pattern.path.index("*") if "*" in pattern.path else len(pattern.path)
-            return pattern.path[:end]
-    return ()
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
@@ -174,4 +178,4 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 @cache
 def _note_query() -> None:
-    log.warning("semantic search is not supported: `query` is ignored, only namespace and filter apply")
+    log.warning("there is no store.index: `query` is ignored, only namespace and filter apply")

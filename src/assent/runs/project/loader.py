@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from langgraph_sdk import Auth
     from starlette.types import ASGIApp
 
+    from assent.runs.memory.index import VectorIndex
+
 log = logging.getLogger(__name__)
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "load_app",
     "load_auth",
     "load_graphs",
+    "load_index",
     "load_webhook_rules",
     "prepare",
 ]
@@ -56,6 +59,7 @@ class LoadedGraphs:
     graphs: Mapping[str, GraphSpec]
     failures: Mapping[str, LoadError]
     memory: MemorySection = field(default_factory=MemorySection)
+    index: VectorIndex | None = None
     webhooks: WebhookRules = field(default_factory=WebhookRules)
     auth: Auth | None = None
     app: ASGIApp | None = None
@@ -80,7 +84,7 @@ def prepare(manifest: Manifest) -> None:
 def load_graphs(manifest: Manifest, *, checkpoint_types: Iterable[str] = ()) -> LoadedGraphs:
     """Loads every graph. `checkpoint_types`: further types that states may hold, as `module:Class`."""
     if not manifest.graphs:
-        return LoadedGraphs({}, {})
+        return LoadedGraphs({}, {}, manifest.memory)
     prepare(manifest)
     folders = (manifest.root, *(folder for folder in manifest.roots if not is_installed(folder)))
     types = CheckpointTypes(listed_types([*checkpoint_types, *manifest.checkpoint_types]), folders)
@@ -120,6 +124,36 @@ def _not_a_graph(made: Any) -> str:
     if hasattr(made, "__aenter__") or inspect.isawaitable(made):
         return "name the function itself, not its result"
     return "name a StateGraph, a compiled graph, or a function that makes one"
+
+
+def load_index(manifest: Manifest) -> VectorIndex | None:
+    """The index of the store, with the project's embedding. A server does not start with one that does not load."""
+    section = manifest.index
+    if section is None:
+        return None
+    prepare(manifest)
+    from langchain_core.embeddings import Embeddings
+    from langgraph.store.base import ensure_embeddings
+
+    from assent.runs.memory.index import VectorIndex
+
+    if section.source is None:
+        made = _provided(section.name)
+    else:
+        with authors_code(section.source, manifest.roots):
+            made = import_object(section.source, manifest.roots)
+    if not callable(made) and not isinstance(made, Embeddings):
+        raise LoadError(f"store.index.embed: {section.name} is a {type(made).__name__}", hint="name a function")
+    return VectorIndex(ensure_embeddings(made), dims=section.dims, fields=section.fields, name=section.name)
+
+
+def _provided(name: str) -> Any:
+    from langchain.embeddings import init_embeddings
+
+    try:
+        return init_embeddings(name)
+    except (ImportError, ValueError) as error:
+        raise LoadError(f"store.index.embed: {name}: {error}", hint="install the provider's package") from error
 
 
 def load_webhook_rules(manifest: Manifest, environment: Mapping[str, str]) -> WebhookRules:

@@ -74,6 +74,20 @@ class AuthSection:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexSection:
+    """The index of the store. `provider` or `source` is its embedding."""
+
+    dims: int
+    fields: tuple[str, ...]
+    provider: str | None = None
+    source: ObjectPath | None = None
+
+    @property
+    def name(self) -> str:
+        return self.provider or (self.source.text if self.source else "")
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """One project. `roots`: the folders of its imports, the project's own first."""
 
@@ -85,6 +99,7 @@ class Manifest:
     auth: AuthSection | None = None
     store: Mapping[str, Any] = field(default_factory=dict)
     memory: MemorySection = field(default_factory=MemorySection)
+    index: IndexSection | None = None
     sweep: ThreadSweep = field(default_factory=ThreadSweep)
     checkpoint_types: tuple[str, ...] = ()
     webhooks: Mapping[str, Any] = field(default_factory=dict)
@@ -155,6 +170,7 @@ KNOWN: Mapping[str, frozenset[str]] = {
 """The fields of each section that have a meaning here: honoured, refused by name, or of the image."""
 
 _BUILT = (".js", ".mjs")
+_MOST_DIMENSIONS = 16_000
 _GRAPH_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -176,6 +192,7 @@ def read_manifest(path: Path) -> Manifest:
         auth=_auth(document, root),
         store=_persistence(document, "store"),
         memory=_memory(_section(document, "store")),
+        index=_index(_section(document, "store"), root),
         sweep=_sweep(_typed(_section(document, "checkpointer"), "ttl", dict, {}, "checkpointer")),
         checkpoint_types=_checkpoint_types(document),
         webhooks=_section(document, "webhooks"),
@@ -358,9 +375,25 @@ def _checkpoint_types(document: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(f"{'.'.join(entry[:-1])}:{entry[-1]}" for entry in listed)
 
 
+def _index(store: Mapping[str, Any], root: Path) -> IndexSection | None:
+    section = _typed(store, "index", dict, {}, "store")
+    if not section:
+        return None
+    dims, embed = section.get("dims"), section.get("embed")
+    if isinstance(dims, bool) or not isinstance(dims, int) or not 0 < dims <= _MOST_DIMENSIONS:
+        raise ManifestError(f"store.index.dims must be a number from 1 to {_MOST_DIMENSIONS}, not {dims!r}")
+    if not isinstance(embed, str) or ":" not in embed:
+        raise ManifestError(
+            f"store.index.embed must name a provider or a function, not {embed!r}",
+            hint="openai:text-embedding-3-small, or ./embeddings.py:embed",
+        )
+    fields = _strings(section, "fields", "store.index") or ("$",)
+    if ".py:" not in embed:
+        return IndexSection(dims, fields, provider=embed)
+    return IndexSection(dims, fields, source=_object_path(embed, "store.index.embed", root))
+
+
 def _memory(section: Mapping[str, Any]) -> MemorySection:
-    if section.get("index"):
-        log.warning("langgraph.json: store.index is not used; memories are found by namespace and filter only")
     ttl = _typed(section, "ttl", dict, {}, "store")
     minutes = _minutes(ttl, "default_ttl", "store.ttl")
     _minutes(ttl, "sweep_interval_minutes", "store.ttl")  # checked only: an expired item disappears at once

@@ -54,7 +54,7 @@ class Project:
         from assent.runs.project.gate_keeper import ServerKeeper
 
         scope = config["configurable"][SCOPE]
-        memory = MemoryStore(self._store, scope, self.loaded.memory)
+        memory = MemoryStore(self._store, scope, self.loaded.memory, self.loaded.index)
         spec = self.spec(graph_id)
         opened = spec.open(config, checkpointer=self.saver, store=memory, access=access, context=context)
         with within(scope), using_keeper(ServerKeeper(self._store, scope)):

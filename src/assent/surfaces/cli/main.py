@@ -15,6 +15,7 @@ from assent.surfaces.cli import output
 from assent.surfaces.cli.admin import (
     audit,
     config,
+    crons,
     database,
     deliveries,
     imports,
@@ -51,6 +52,7 @@ def application() -> typer.Typer:
     app.add_typer(passkeys.commands(), name="passkeys", help="Passkeys that confirm approvals.")
     app.add_typer(audit.commands(), name="audit", help="The timeline: list, verify, export.")
     app.add_typer(deliveries.commands(), name="deliveries", help="The outbox: webhooks and their delivery status.")
+    app.add_typer(crons.commands(), name="crons", help="Runs that start by a schedule.")
     audit.add_erase_to(app)
     for extension in extensions.installed():
         extension.add_commands(app)

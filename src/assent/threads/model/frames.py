@@ -28,6 +28,8 @@ class Frame:
     event: str
     data: bytes
     id: str
+    at: datetime | None = None
+    """When it was stored; None of a live frame."""
 
 
 @dataclass(frozen=True, slots=True)

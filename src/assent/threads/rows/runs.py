@@ -36,7 +36,7 @@ _BEGIN = Prepared(
     _THIS.where(runs.c.status == "pending", runs.c.attempt == bindparam("was")).values(
         status="running",
         attempt=runs.c.attempt + 1,
-        started_at=bindparam("now"),
+        started_at=bindparam("began"),
         updated_at=bindparam("now"),
     )
 )
@@ -249,8 +249,9 @@ def _begun(tx: Tx, head: Run) -> Run:
         contributors.add(tx, head.thread_id, head.actor)
     if head.kwargs.get("checkpoint"):
         contributors.recall(tx, head.thread_id)
-    tx.change(_BEGIN, id=head.id, was=head.attempt, now=now)
-    return replace(head, status=RunStatus.RUNNING, attempt=head.attempt + 1, started_at=now, updated_at=now)
+    began = head.started_at or now  # of the first attempt
+    tx.change(_BEGIN, id=head.id, was=head.attempt, began=began, now=now)
+    return replace(head, status=RunStatus.RUNNING, attempt=head.attempt + 1, started_at=began, updated_at=now)
 
 
 def _running(present: Sequence[Run]) -> bool:

@@ -13,9 +13,9 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict
 
 from assent.errors import Invalid, InvalidJson
-from assent.kernel import fair_threads
+from assent.kernel import canonical, fair_threads
 from assent.surfaces.http.limits.execution import executed
-from assent.surfaces.http.routing import StrictRequest, as_json, holds_nul, require_declared
+from assent.surfaces.http.routing import StrictRequest, as_json, holds_nul, read, require_declared
 
 NOT_JSON = "Invalid JSON in request body"
 
@@ -37,9 +37,23 @@ class BodyRequest(StrictRequest):
             value = await super().json()
         except InvalidJson as error:
             raise InvalidJson(NOT_JSON, hint=error.message) from None
-        if b"\\u0000" in await self.body() and await fair_threads.beside(holds_nul, value):
-            raise Invalid("a text in the body contains the character U+0000, which cannot be stored")
+        await _require_storable(await self.body(), value)
         return value
+
+
+async def parsed(text: bytes, max_values: int) -> Any:
+    """A message of a web socket, as strictly as a body."""
+    try:
+        value = await read(text, max_values=max_values)
+    except canonical.JsonError as error:
+        raise InvalidJson(str(error)) from None
+    await _require_storable(text, value)
+    return value
+
+
+async def _require_storable(text: bytes, value: Any) -> None:
+    if b"\\u0000" in text and await fair_threads.beside(holds_nul, value):
+        raise Invalid("a text in the body contains the character U+0000, which cannot be stored")
 
 
 class LangGraphRoute(APIRoute):

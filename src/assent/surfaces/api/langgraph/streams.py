@@ -20,10 +20,13 @@ _SLOW = {"error": "SlowReader", "message": "the stream was read too slowly and w
 OnGone = Callable[[], Awaitable[object]]
 
 
+UNBUFFERED = {"Cache-Control": "no-store", "Connection": "keep-alive", "X-Accel-Buffering": "no"}
+HEARTBEAT = b": heartbeat\r\n\r\n"
+
+
 def sse(frames: AsyncIterator[bytes], location: str) -> StreamingResponse:
-    headers = {"Cache-Control": "no-store", "Connection": "keep-alive", "X-Accel-Buffering": "no"}
-    headers |= locations(location, "stream")
-    return StreamingResponse(frames, media_type="text/event-stream", headers=headers)
+    headers = locations(location, "stream")
+    return StreamingResponse(frames, media_type="text/event-stream", headers=UNBUFFERED | headers)
 
 
 def locations(location: str, following: str) -> dict[str, str]:
@@ -49,7 +52,7 @@ async def live(
     try:
         async for frame in _beating(subscription, lambda frame: _is_live(frame, after, modes)):
             if frame is None:
-                yield b": heartbeat\r\n\r\n"
+                yield HEARTBEAT
             elif frame.event == END:
                 gone = None
                 return
@@ -109,7 +112,7 @@ async def of_thread(
             if _is_news(frame, modes):
                 yield encode(frame, with_id=True)
         async for fresh in _beating(subscription, lambda frame: frame.id not in sent and _is_news(frame, modes)):
-            yield b": heartbeat\r\n\r\n" if fresh is None else encode(fresh, with_id=True)
+            yield HEARTBEAT if fresh is None else encode(fresh, with_id=True)
     except (FellBehind, AssentError) as error:
         yield _closing(error)
     finally:

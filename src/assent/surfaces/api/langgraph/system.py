@@ -1,61 +1,20 @@
-"""REST: the server's info and metrics, and the parts of the LangGraph API that are not served yet.
-
-Those answer 501 with a text and a code, and are false in the flags of `/info`, so that a client can check first.
-"""
+"""REST: the server's info and metrics. The flags of `/info` tell clients what is served."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastapi import APIRouter, Response
 from fastapi.responses import PlainTextResponse
 
-from assent.errors import NotServed
 from assent.runs.metrics import Metrics, Snapshot
 from assent.surfaces.http.authentication import Caller
 from assent.surfaces.http.public import public
 from assent.surfaces.http.routing import router
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
-
-
-class Missing(NamedTuple):
-    """A part of the API that is not served yet: its flag in `/info`, its name, its routes."""
-
-    flag: str
-    title: str
-    routes: tuple[tuple[str, str], ...]
-
-
-MISSING = (
-    Missing(
-        "crons",
-        "Crons",
-        (
-            ("POST", "/runs/crons"),
-            ("POST", "/runs/crons/search"),
-            ("POST", "/runs/crons/count"),
-            ("GET PATCH DELETE", "/runs/crons/{cron_id}"),
-            ("POST", "/threads/{thread_id}/runs/crons"),
-        ),
-    ),
-    Missing(
-        "store",
-        "The store API",
-        (
-            ("GET PUT DELETE", "/store/items"),
-            ("POST", "/store/items/search"),
-            ("POST", "/store/namespaces"),
-        ),
-    ),
-    Missing(
-        "event_streaming",
-        "Event streaming (protocol v2 and v3)",
-        (("POST", "/threads/{thread_id}/commands"), ("POST", "/threads/{thread_id}/stream/events")),
-    ),
-)
 
 
 def routes(metrics: Metrics) -> APIRouter:
@@ -73,29 +32,19 @@ def routes(metrics: Metrics) -> APIRouter:
         snapshot = await metrics.snapshot(caller)
         return _json(snapshot) if format == "json" else PlainTextResponse(_text(snapshot), media_type=_PROMETHEUS)
 
-    for part in MISSING:
-        for methods, path in part.routes:
-            api.add_api_route(path, _refusal(part), methods=methods.split(), include_in_schema=False)
     return api
 
 
 def _info() -> dict[str, Any]:
     tracing = dict.fromkeys(("langsmith", "langsmith_tracing_replicas", "langsmith_tracing_session_on_runs"), False)
-    flags = {"assistants": True, "strict_resume": True, "mcp": True, "a2a": True, **tracing}
+    served = dict.fromkeys(("assistants", "crons", "store", "event_streaming", "mcp", "a2a", "strict_resume"), True)
     nothing = {"project_id": None, "host_revision_id": None, "revision_id": None, "tenant_id": None}
     return {
         "version": version("assent"),
         "langgraph_py_version": version("langgraph"),
-        "flags": flags | {part.flag: False for part in MISSING},
+        "flags": {**served, **tracing},
         "host": {"kind": "self-hosted", **nothing},
     }
-
-
-def _refusal(part: Missing) -> Callable[[], Coroutine[Any, Any, None]]:
-    async def refuse() -> None:
-        raise NotServed(f"{part.title}: not served by this version of Assent yet.", feature=part.flag)
-
-    return refuse
 
 
 def _json(snapshot: Snapshot) -> dict[str, Any]:

@@ -282,6 +282,7 @@ def _spelled(item: View, verdicts: Sequence[Verdict]) -> list[str]:
         lines.append(f"{verdict['verb']} {head}")
         if verdict["verb"] == "edit":
             lines += [f"  {change}" for change in edits.changes(action["args"], verdict["args"])]
+            lines.append(f"  {edits.HINT}")
         elif verdict["verb"] == "approve":
             lines += args
         elif "args" in verdict:

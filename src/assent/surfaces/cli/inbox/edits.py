@@ -14,6 +14,7 @@ from assent.review.model.secrets import MASK
 from assent.surfaces.cli.escapes import escaped
 
 _NOTHING = object()
+HINT = "Change only what you must: a large edit can make the agent's model plan again."
 
 
 def edited(before: Json, args: str | None, file: Path | None, settings: Sequence[str]) -> Json:

@@ -132,8 +132,14 @@ async def _serve(conf: Settings, graphs: LoadedGraphs, reload: Reload, demonstra
 
         app = create_app(services, engine, conf)
         collector.started()
-        await reload.serve(server.make(app, conf, engine.live.close), listener)
+        await reload.serve(server.make(app, conf, partial(_leave, engine)), listener)
     reload.restart_if_due()
+
+
+async def _leave(engine: Engine) -> None:
+    """Disconnects clients whose streams would not end by themselves."""
+    await engine.live.close()
+    await engine.events.close()
 
 
 def _shows_welcome(conf: Settings, reload: Reload) -> bool:

@@ -8,8 +8,8 @@ four fifths of them: agents and services together cannot keep a person from deci
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from assent.errors import QuotaExceeded, TooManyRequests, Unavailable
 from assent.identity.model.access import Kind, Principal
@@ -96,6 +96,17 @@ class Admission:
             self._open -= 1
             _less(self._by_caller, name)
             _less(self._by_tenant, principal.tenant)
+
+    @asynccontextmanager
+    async def turn(self, principal: Principal) -> AsyncIterator[None]:
+        """A command on an open web socket, which counts like a request."""
+        name = _name(principal)
+        self._calls.spend(name)
+        await self._turns.take(name)
+        try:
+            yield
+        finally:
+            self._turns.end(name)
 
     def execution(self, principal: Principal) -> Execution:
         return Execution(self._turns, _name(principal), Body(self._bodies, _name(principal), _share(principal)))

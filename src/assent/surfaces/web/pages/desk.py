@@ -17,6 +17,7 @@ from assent.review.decisions.confirmation import Options
 from assent.review.decisions.decide import Proposal
 from assent.review.deliveries import Deliveries
 from assent.review.inbox import Doubt, Inbox
+from assent.runs.threads import Threads
 from assent.surfaces.http.passkey_origins import Site
 from assent.surfaces.web.text import times
 from assent.surfaces.web.views import decisions, forms, item_list, item_page
@@ -46,8 +47,16 @@ SNOOZES = {"1h": timedelta(hours=1), "4h": timedelta(hours=4), "1d": timedelta(d
 
 
 class Desk:
-    def __init__(self, inbox: Inbox, deliveries: Deliveries, store: Store, undo_window: timedelta) -> None:
+    def __init__(
+        self,
+        inbox: Inbox,
+        deliveries: Deliveries,
+        store: Store,
+        undo_window: timedelta,
+        threads: Threads | None = None,
+    ) -> None:
         self.inbox = inbox
+        self.threads = threads
         self.deliveries = deliveries
         self.store = store
         self.undo_window = undo_window
@@ -69,7 +78,7 @@ class Desk:
         }
 
     async def page(self, caller: Principal, item_id: str, site: Site | None = None) -> ItemPage:
-        return await item_page.gather(self.inbox, self.store, caller, item_id, site)
+        return await item_page.gather(self.inbox, self.store, caller, item_id, site, self.threads)
 
     @property
     def confirmations(self) -> dict[str, Ask]:
@@ -134,7 +143,7 @@ class Desk:
             typed = {name: text for name, text in page.draft.items() if name != "comment"}
             draft: Json = {"hash": page.item["hash"], "typed": typed} if typed else None
             await self.inbox.save_draft(page.caller, page.item["id"], draft)
-        return Onward(page.item["id"], place="#comments")
+        return Onward(page.item["id"], place="#activity")
 
     async def retry(self, page: ItemPage, posted: FormData, wanted: Wanted, key: str) -> Onward:
         if page.item["delivery"] is None:

@@ -153,6 +153,7 @@ class _Pages:
             changed=page.changed_since(attempt.seen if attempt else None) if item_page.stale(attempt) else None,
             kept=attempt.kept if attempt else page.draft,
             snoozes=SNOOZES,
+            undo=self.desk.undo_window.total_seconds(),
             **await self._looking(caller, page),
         )
 

@@ -21,7 +21,7 @@ from assent.surfaces.web.renderers.blocks import (
     Text,
     Value,
 )
-from assent.surfaces.web.renderers.registry import rendered, renders, sign, types
+from assent.surfaces.web.renderers.registry import rendered, renders, shown, sign, title, types
 from assent.surfaces.web.renderers.values.reading import View, call, only
 
 # Built-in renderers. The last registered is tried first.
@@ -62,6 +62,8 @@ __all__ = [
     "only",
     "rendered",
     "renders",
+    "shown",
     "sign",
+    "title",
     "types",
 ]

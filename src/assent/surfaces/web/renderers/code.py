@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from assent.review.model.calls import commands
 from assent.review.model.calls.commands import COMMANDS, PROGRAMS
+from assent.surfaces.web.language import gettext as _
 from assent.surfaces.web.renderers.blocks import Caution, Code, Facts, Rendering
 from assent.surfaces.web.renderers.registry import renders
 from assent.surfaces.web.renderers.values.reading import View, call, only, others, text
@@ -17,6 +18,11 @@ def runs_commands(item: View) -> bool:
     return commands.runs_command(*call(item))
 
 
+def command_line(item: View) -> str | None:
+    command = commands.command(only(item))
+    return _("Run %(command)s") % {"command": " ".join(command.split())} if command else None
+
+
 @renders("code", label="Code", icon="code", matches=runs_programs)
 def code(item: View) -> Rendering | None:
     args = only(item)
@@ -28,7 +34,7 @@ def code(item: View) -> Rendering | None:
     return Rendering(*_cautions(program), Code(program, language), Facts(about) if about else None)
 
 
-@renders("shell", "command", label="Command", icon="tool", matches=runs_commands)
+@renders("shell", "command", label="Command", icon="tool", matches=runs_commands, title=command_line)
 def shell(item: View) -> Rendering | None:
     args = only(item)
     command = commands.command(args)

@@ -17,7 +17,19 @@ def sends_mail(item: View) -> bool:
     return mails.sends_mail(*call(item))
 
 
-@renders("email_draft", "email", label="Email draft", icon="mail", matches=sends_mail)
+def sentence(item: View) -> str | None:
+    args = only(item)
+    to, subject = mails.recipients(args, TO["To"]), text(args, "subject")
+    if not to:
+        return None
+    whom = str(to[0]) if len(to) == 1 else _("%(first)s, and %(n)s more") % {"first": to[0], "n": len(to) - 1}
+    return (_("Send email to %(whom)s: %(subject)s") if subject else _("Send email to %(whom)s")) % {
+        "whom": whom,
+        "subject": subject,
+    }
+
+
+@renders("email_draft", "email", label="Email draft", icon="mail", matches=sends_mail, title=sentence)
 def email_draft(item: View) -> Rendering | None:
     args = only(item)
     if first(args, *TO["To"], "subject", *BODY, *HTML) is None:

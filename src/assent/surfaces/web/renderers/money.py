@@ -13,6 +13,7 @@ from assent.surfaces.web.renderers.values.reading import (
     Args,
     View,
     actions,
+    call,
     entries,
     first,
     mapping,
@@ -33,7 +34,26 @@ def moves_money(item: View) -> bool:
     )
 
 
-@renders("payment", "money", "transfer", "refund", label="Payment", icon="money", matches=moves_money)
+def sentence(item: View) -> str | None:
+    """Such as: Refund €249.90 to order 4711."""
+    name, payment = call(item)
+    if not is_payment(payment) or not isinstance(first(payment, *_LISTS), str | None):
+        return None
+    amount = amounts.priced(plain(payment[AMOUNT]), text(payment, *CURRENCY))
+    order, payee = first(payment, *_ORDER), _payee(payment)
+    verb = next((word for word, stem in _VERBS.items() if stem in name.lower()), _("Pay"))
+    if order is not None:
+        return _("%(verb)s %(amount)s to order %(order)s") % {"verb": _(verb), "amount": amount, "order": plain(order)}
+    if isinstance(payee, str | int):
+        return _("%(verb)s %(amount)s to %(payee)s") % {"verb": _(verb), "amount": amount, "payee": plain(payee)}
+    return f"{_(verb)} {amount}"
+
+
+_VERBS = {"Refund": "refund", "Transfer": "transfer", "Charge": "charge", "Wire": "wire"}
+_ORDER = ("order", "order_id", "order_number")
+
+
+@renders("payment", "money", "transfer", "refund", label="Payment", icon="money", matches=moves_money, title=sentence)
 def money(item: View) -> Rendering | None:
     listed = entries(first(only(item), *_LISTS)) or [action.get("args") for action in actions(item)]
     payments = [mapping(payment) for payment in listed]

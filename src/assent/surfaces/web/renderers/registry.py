@@ -7,15 +7,17 @@ passes to the next. Exceptions of renderers are logged, never shown.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from importlib import metadata
 from typing import Any, TypeVar
 
-from assent.surfaces.web.renderers.blocks import Heading, Rendering
-from assent.surfaces.web.renderers.values.reading import View
+from assent.surfaces.web.renderers.blocks import Block, Caution, Facts, Heading, Rendering
+from assent.surfaces.web.renderers.plain import plain
+from assent.surfaces.web.renderers.values import amounts
+from assent.surfaces.web.renderers.values.reading import View, mapping
 from assent.surfaces.web.text import words
 from assent.surfaces.web.text.words import Sign
 
@@ -24,11 +26,15 @@ log = logging.getLogger(__name__)
 GROUP = "assent.renderers"
 """Entry points of plugins: modules to import, or functions to call, that register renderers."""
 
+RISK = "Risk"
+"""The first row of an assessment."""
+
 GUESSED = "tool"
 """The type of plain tool calls. Renderers recognise their own by tool name and arguments."""
 
 Renderer = Callable[[View], Rendering | None]
 Matches = Callable[[View], bool]
+Title = Callable[[View], str | None]
 F = TypeVar("F", bound=Renderer)
 T = TypeVar("T")
 
@@ -40,6 +46,7 @@ class Registered:
     label: str | None
     icon: str
     matches: Matches | None
+    title: Title | None = None
 
     @property
     def name(self) -> str:
@@ -50,14 +57,19 @@ _registered: list[Registered] = []
 
 
 def renders(
-    *types: str, label: str | None = None, icon: str = "request", matches: Matches | None = None
+    *types: str,
+    label: str | None = None,
+    icon: str = "request",
+    matches: Matches | None = None,
+    title: Title | None = None,
 ) -> Callable[[F], F]:
-    """Registers a function for items of these types; `matches` recognises equivalent tool calls."""
+    """Registers a function for items of these types; `matches` recognises equivalent tool calls, and `title` says what
+    a call does in one sentence."""
     if not types or not all(isinstance(type, str) for type in types):
         raise TypeError('name the type: @renders("invoice")')
 
     def register(render: F) -> F:
-        _registered.append(Registered(types, render, label, icon, matches))
+        _registered.append(Registered(types, render, label, icon, matches, title))
         return render
 
     return register
@@ -73,6 +85,66 @@ def rendered(item: View, action: View | None = None) -> Rendering | None:
     renderings = (_first(guessed), _first(_rendering(entry, copy) for entry in own))
     blocks = [block for rendering in renderings if rendering is not None for block in rendering.blocks]
     return Rendering(*blocks) if blocks else None
+
+
+def shown(item: View, action: View) -> Rendering | None:
+    """The human view of one action: as `rendered`, without the assessment of plain tool calls and without the cautions
+    that the page shows above it. Arguments that the renderer leaves out follow in a table."""
+    warned = {caution["text"] for caution in action["cautions"]}
+    rendering = rendered(item, action)
+    blocks = [
+        block
+        for block in (rendering.blocks if rendering else ())
+        if not (isinstance(block, Caution) and block.text in warned) and not _assesses(block)
+    ]
+    if not any(not isinstance(block, Heading | Caution) for block in blocks):
+        return Rendering(*blocks) if any(isinstance(block, Caution) for block in blocks) else None
+    return Rendering(*blocks, Facts(_left_out(blocks, mapping(action["args"]))))
+
+
+def _assesses(block: Block) -> bool:
+    """Whether the block is the assessment of `tool_call`, which the page shows beside the name."""
+    return isinstance(block, Facts) and bool(block.rows) and block.rows[0].label == RISK
+
+
+def _left_out(blocks: Sequence[Block], args: Mapping[str, Any]) -> dict[str, Any]:
+    text = "\n".join(_texts(blocks))
+    return {name: value for name, value in args.items() if not all(_stands(leaf, text) for leaf in _leaves(value))}
+
+
+def _stands(leaf: str, text: str) -> bool:
+    return leaf in text or amounts.grouped(leaf) in text
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from (leaf for inner in value.values() for leaf in _leaves(inner))
+    elif isinstance(value, list | tuple):
+        yield from (leaf for inner in value for leaf in _leaves(inner))
+    elif value is not None and value != "":
+        yield plain(value)[:200]
+
+
+def _texts(part: Any) -> Iterator[str]:
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, list | tuple):
+        yield from (text for inner in part for text in _texts(inner))
+    elif is_dataclass(part):
+        yield from (text for field in fields(part) for text in _texts(getattr(part, field.name)))
+
+
+def title(item: View, action: View) -> str | None:
+    """The sentence of the first renderer that has one for this call."""
+    copy = _Copy({**item, "actions": [action]})
+    for entry in known():
+        if entry.title is None or not (item.get("type") in entry.types or _matches(entry, copy)):
+            continue
+        make = entry.title
+        told = _tried(entry, copy, lambda make=make: make(copy))  # type: ignore[misc]
+        if isinstance(told, str) and told.strip():
+            return told
+    return None
 
 
 class _Copy(MutableMapping[str, Any]):

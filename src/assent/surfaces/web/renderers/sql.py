@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from assent.review.model.calls import sql as statements
+from assent.surfaces.web.language import gettext as _
 from assent.surfaces.web.renderers.blocks import Caution, Code, Facts, Rendering
 from assent.surfaces.web.renderers.registry import renders
 from assent.surfaces.web.renderers.values.reading import View, call, first, only, others
@@ -14,7 +15,12 @@ def talks_sql(item: View) -> bool:
     return statements.talks_sql(*call(item))
 
 
-@renders("sql", "sql_migration", label="SQL", icon="database", matches=talks_sql)
+def sentence(item: View) -> str | None:
+    statement = statements.statement(only(item))
+    return _("Run SQL: %(statement)s") % {"statement": " ".join(statement.split())} if statement else None
+
+
+@renders("sql", "sql_migration", label="SQL", icon="database", matches=talks_sql, title=sentence)
 def sql(item: View) -> Rendering | None:
     args = only(item)
     statement = statements.statement(args)

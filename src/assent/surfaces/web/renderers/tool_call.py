@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assent.surfaces.web.language import gettext as _
 from assent.surfaces.web.renderers.blocks import Facts, Rendering
-from assent.surfaces.web.renderers.registry import renders
+from assent.surfaces.web.renderers.registry import RISK, renders
 from assent.surfaces.web.renderers.values.reading import View, actions, entries, mapping, text
 
 
@@ -19,7 +19,7 @@ def assessment(item: View) -> dict[str, object]:
     rated = called[0] if len(called) == 1 else item
     risk, reasons = rated.get("risk"), [mapping(reason) for reason in entries(rated.get("risk_reasons"))]
     return {
-        "Risk": _(risk.capitalize()) if isinstance(risk, str) else _("Not rated by any rule"),
+        RISK: _(risk.capitalize()) if isinstance(risk, str) else _("Not rated by any rule"),
         "Why": [_(text(reason, "rule", "caution")) for reason in reasons if text(reason, "rule", "caution")],
         "Problems": entries(mapping(item.get("policy")).get("problems")),
     }

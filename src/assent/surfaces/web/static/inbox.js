@@ -1,4 +1,5 @@
 // Progressive enhancement: every page also works without this script, with plain links and forms.
+import { hold, may, read, release, settle, tell, texts, value, weigh } from "./decision.js";
 import { setUpKeys } from "./keys.js";
 import { follow } from "./live.js";
 import { append, bring, exchange, rows, watch } from "./rows.js";
@@ -13,8 +14,39 @@ const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
 
 async function fetched(url, part, options = {}) {
   const response = await fetch(url, { ...options, headers: { ...options.headers, "Assent-Part": part } });
-  if (response.redirected && new URL(response.url).pathname === "/login") location.assign(response.url);
-  return response;
+  if (!signedOut(response)) return response;
+  await signIn();
+  return fetched(url, part, options);
+}
+
+const signedOut = (response) => response.status === 401 || (response.redirected && new URL(response.url).pathname === "/login");
+
+let signing;
+
+/** Signs in again over the page, which stays as it is. Resolves once the session is there. */
+function signIn() {
+  signing ??= new Promise((resolve) => {
+    keepLocally();
+    fetch("/login").then(async (response) => {
+      const dialog = document.createElement("dialog");
+      dialog.append(...find("main", parsed(await response.text())).childNodes);
+      dialog.setAttribute("aria-label", texts().resume ?? "");
+      const form = find("form", dialog);
+      form.addEventListener("submit", async (event) => {
+        event.preventDefault();
+        const sent = await fetch("/login", { method: "POST", body: new URLSearchParams(new FormData(form)) });
+        if (!sent.ok || new URL(sent.url).pathname === "/login") return form.before(find(".notice", parsed(await sent.text())) ?? "");
+        dialog.close();
+        dialog.remove();
+        signing = undefined;
+        resolve();
+      });
+      dialog.addEventListener("cancel", (event) => event.preventDefault());
+      document.body.append(dialog);
+      dialog.showModal();
+    });
+  });
+  return signing;
 }
 
 /** Shows the response beside the list and updates the address bar. Returns whether it contained an item. */
@@ -22,19 +54,20 @@ async function show(response, push = true) {
   const html = await response.text();
   const address = new URL(response.headers.get("Assent-Location") ?? response.url, location.href);
   if (!find("[data-item]", parsed(html))) return elsewhere(response, html);
-  const before = find("[data-item]", detail)?.dataset.item;
+  const before = find("[data-item]", detail)?.dataset;
+  const [item, hash] = [before?.item, before?.hash];
   ++turn;
   clean = true;
   detail.innerHTML = html;
   detail.scrollTop = 0;
   if (push && response.ok) history.pushState(null, "", address.pathname + address.search);
-  document.title = `${find("[data-item]", detail).dataset.title} · Assent`;
+  const now = find("[data-item]", detail).dataset;
+  document.title = `${now.title} · Assent`;
   mark();
   prepare(detail);
-  if (find("[data-item]", detail).dataset.item !== before) {
-    changedAt = performance.now();
-    find("h2", detail).focus({ preventScroll: true });
-  }
+  if (now.item !== item || now.hash !== hash) settle();
+  else release();
+  if (now.item !== item) find("h2", detail).focus({ preventScroll: true });
   if (address.hash) find(address.hash, detail)?.scrollIntoView();
   return true;
 }
@@ -54,10 +87,6 @@ function problemIn(html) {
   }
 }
 
-/** Time of the last item change: a click meant for the previous item must not decide the new one. */
-let changedAt = -Infinity;
-const SETTLES = 400;
-
 /** Navigation counter: responses for an earlier navigation are discarded. */
 let turn = 0;
 
@@ -67,10 +96,12 @@ let sending = false;
 async function open(url, push = true) {
   keepDraft();
   const mine = ++turn;
+  hold("loading");
   try {
     const response = await fetched(url, "detail");
-    if (mine === turn) await show(response, push);
+    if (mine === turn && !(await show(response, push))) release();
   } catch {
+    if (mine === turn) release();
     toast(document.getElementById("main").dataset.unsent);
   }
 }
@@ -99,23 +130,24 @@ detail?.addEventListener("submit", async (event) => {
   const form = event.target;
   if (form.method !== "post" || form.target || event.defaultPrevented) return;
   event.preventDefault();
-  if (form.action.endsWith("/decision") && performance.now() - changedAt < SETTLES) return;
+  const decides = /\/(decision|revision-request|in-doubt)$/.test(form.action);
+  if (decides && !may(form, event.submitter)) return;
   const body = new URLSearchParams(new FormData(form, event.submitter));
-  const buttons = all("button", form).filter((one) => !one.disabled);
-  for (const one of buttons) one.disabled = true;
   clearTimeout(saving);
   const mine = ++turn;
   sending = true;
+  hold("sending");
   try {
     if (!(await confirmed(form, body, event.submitter))) return;
     if (!form.action.endsWith("/comments")) await sendComment();
     const response = await fetched(form.action, "detail", { method: "POST", body });
+    if (response.ok && decides) forgetLocally();
     if (mine === turn) await show(response);
   } catch {
     toast(document.getElementById("main").dataset.unsent);
   } finally {
     sending = false;
-    for (const one of buttons) one.disabled = false;
+    if (detail.inert && mine === turn) release();
     soonRefresh();
   }
 });
@@ -123,7 +155,7 @@ detail?.addEventListener("submit", async (event) => {
 /** Confirms the form with a passkey if required; false if the confirmation failed. */
 async function confirmed(form, body, submitter) {
   const { confirm, unconfirmed } = find("[data-item]", detail).dataset;
-  const asks = form.action.endsWith("/in-doubt") ? confirm : form.action.endsWith("/decision") && (confirm || submitter?.value === "edit" || form.id === "each");
+  const asks = form.action.endsWith("/in-doubt") ? confirm : form.action.endsWith("/decision") && (confirm || submitter?.value === "edit" || (form.id === "decision" && all("[data-action]", detail).length > 1));
   if (!asks) return true;
   const response = await fetched(`${form.action}/confirmation`, "detail", { method: "POST", body });
   if (response.status === 204) return true;
@@ -143,11 +175,7 @@ async function sendComment() {
   if (field?.value.trim()) await fetched(field.form.action, "detail", { method: "POST", body: new URLSearchParams(new FormData(field.form)) });
 }
 
-function toast(text) {
-  const alert = Object.assign(document.createElement("div"), { className: "told wrong", textContent: text });
-  alert.setAttribute("role", "alert");
-  find(".toasts")?.replaceChildren(alert);
-}
+const toast = (text) => tell(text, false);
 
 // The list: rows change in place, new rows wait behind the pill, nothing moves under the cursor.
 
@@ -196,7 +224,7 @@ async function merge(fresh, changed) {
   const top = rows(list)[0]?.dataset.asked ?? "";
   const more = listed.filter((row) => !known.has(row.dataset.id) && row.dataset.asked >= top).length;
   newest = fresh;
-  tell(more);
+  offerNew(more);
 }
 
 function put(old, row) {
@@ -216,7 +244,7 @@ async function renew(row) {
   if (fresh) put(row, fresh);
 }
 
-function tell(number) {
+function offerNew(number) {
   const pill = document.getElementById("new");
   if (!pill) return;
   pill.hidden = number === 0;
@@ -297,46 +325,64 @@ list?.addEventListener("reset", () => {
 });
 list?.addEventListener("submit", (event) => {
   if (event.target.id !== "bulk") return;
-  const there = new Set(all("[name=chosen]:checked", list).map((box) => box.value));
-  for (const value of chosen) {
-    if (there.has(value)) continue;
-    event.target.append(Object.assign(document.createElement("input"), { type: "hidden", name: "chosen", value }));
-  }
+  event.preventDefault();
+  const body = new URLSearchParams(new FormData(event.target, event.submitter));
+  body.delete("chosen");
+  for (const value of chosen) body.append("chosen", value);
+  decideMany(event.target.action, body);
 });
 if (list) restoreChoice();
 if (find("[data-decided]")) sessionStorage.removeItem(CHOSEN);
+
+/** The preview, the decisions and their undo happen in a dialog: the page and its history stay as they are. */
+async function decideMany(url, body, dialog) {
+  try {
+    const response = await fetched(url, "bulk", { method: "POST", body });
+    const main = find("#main", parsed(await response.text()));
+    if (!main) return toast(`${document.getElementById("main").dataset.failed} ${response.status}`);
+    dialog ??= bulkDialog();
+    dialog.replaceChildren(...main.childNodes);
+    dialog.setAttribute("aria-labelledby", (find("h2", dialog).id = "bulk-title"));
+    find("h2", dialog).tabIndex = -1;
+    find("h2", dialog).focus();
+    if (main.hasAttribute("data-decided")) {
+      chosen.clear();
+      restoreChoice();
+      refresh(new Set(rows(list).map((row) => row.dataset.id)));
+    }
+    prepare(dialog);
+  } catch {
+    toast(document.getElementById("main").dataset.unsent);
+  }
+}
+
+function bulkDialog() {
+  const dialog = Object.assign(document.createElement("dialog"), { className: "many" });
+  dialog.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const buttons = all("button", dialog);
+    for (const one of buttons) one.disabled = true;
+    decideMany(event.target.action, new URLSearchParams(new FormData(event.target, event.submitter)), dialog);
+  });
+  dialog.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href]");
+    if (!link || !link.matches("[data-back]")) return;
+    event.preventDefault();
+    dialog.close();
+  });
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}
 
 // Edits: changed fields show their old value, and input is saved as a draft.
 
 let clean = true;
 let saving;
-const value = (field) => (field.type === "checkbox" ? (field.checked ? "true" : "") : field.value);
-const changedIn = (form) => all("[data-shown]", form).filter((field) => value(field) !== field.dataset.shown);
-const unseen = /[\p{Cc}\p{Cf}\p{Cn}\p{Co}\p{Zl}\p{Zp}\u00a0\u034f\u115f\u1160\u2000-\u200a\u202f\u205f\u2800\u3000\u3164\ufe00-\ufe0f\uffa0]/gu;
-const visible = (text) => text.replace(unseen, (one) => (one === "\n" || one === "\t" ? one : `⟨U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`));
-
-function count(form) {
-  const changed = new Set(changedIn(form));
-  for (const field of all("[data-shown]", form)) {
-    const label = field.closest(".field");
-    label.classList.toggle("changed", changed.has(field));
-    find(".was", label)?.remove();
-    if (changed.has(field)) label.append(was(field.dataset.shown));
-  }
-  const button = find("[data-counts]", form);
-  if (!button) return;
-  const { none, one, many } = button.dataset;
-  button.textContent = changed.size === 0 ? none : changed.size === 1 ? one : many.replace("{n}", changed.size);
-}
-
-function was(text) {
-  const line = Object.assign(document.createElement("span"), { className: "was" });
-  line.append(Object.assign(document.createElement("del"), { textContent: visible(text) || "∅" }));
-  return line;
-}
 
 function typedIn(article) {
-  const fields = all("textarea, select, input:not([type=hidden], [type=password])", article);
+  const fields = all("textarea, select, input:not([type=hidden], [type=password])", detail);
   const changed = fields.filter((field) => field.name && field.name !== "sure" && (field.type === "radio" ? field.checked : value(field) !== (field.dataset.shown ?? "")));
   return Object.fromEntries(changed.map((field) => [field.name, value(field)]));
 }
@@ -350,19 +396,73 @@ async function saveDraft() {
   const json = { "content-type": "application/json" };
   try {
     const saved = await fetch(`/api/inbox/items/${item}/draft`, { method: "PUT", headers: json, body: JSON.stringify({ draft }) });
+    if (signedOut(saved)) return offerSignIn();
     clean = clean || saved.ok;
+    if (saved.ok) forgetLocally();
     if (draft) await fetch(`/api/inbox/items/${item}/claim`, { method: "PUT", headers: json });
   } catch {
     clean = false;
   }
 }
 
-document.addEventListener("input", (event) => {
-  const form = event.target.closest("form");
-  if (form?.querySelector("[data-edits]")) count(form);
-  if (!event.target.closest("[data-item]") || event.target.type === "password") return;
+/** Says that the session is over; typing goes on, and nothing is lost. */
+function offerSignIn() {
+  keepLocally();
+  tell(texts().signedOut);
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: texts().signIn });
+  button.addEventListener("click", async () => {
+    await signIn();
+    find(".toasts").replaceChildren();
+    saveDraft();
+  });
+  find(".toasts > [role=alert]")?.append(" ", button);
+}
+
+// What the server does not have yet is kept in this browser, for the same person and revision.
+
+const localKey = ({ caller, item }) => `assent-draft ${caller} ${item}`;
+
+function keepLocally() {
+  const article = find("[data-item]", detail);
+  const typed = article ? typedIn(article) : {};
+  if (Object.keys(typed).length) localStorage.setItem(localKey(article.dataset), JSON.stringify({ hash: article.dataset.hash, typed }));
+}
+
+function forgetLocally() {
+  const article = find("[data-item]", detail);
+  if (article) localStorage.removeItem(localKey(article.dataset));
+}
+
+function restoreLocally() {
+  const article = find("[data-item]", detail);
+  const kept = article && JSON.parse(localStorage.getItem(localKey(article.dataset)) ?? "null");
+  if (!kept || kept.hash !== article.dataset.hash) return;
+  for (const [name, text] of Object.entries(kept.typed)) {
+    const fields = all(`[name="${CSS.escape(name)}"]`, detail);
+    const field = fields.find((one) => one.type !== "radio" || one.value === text);
+    if (!field) continue;
+    if (["checkbox", "radio"].includes(field.type)) field.checked = field.type === "radio" || text === "true";
+    else field.value = text;
+    field.closest("details")?.toggleAttribute("open", true);
+  }
+  weigh();
   clean = false;
-  changedAt = -Infinity;
+  saving = setTimeout(saveDraft, 500);
+}
+
+detail?.addEventListener("discarded", () => {
+  forgetLocally();
+  clearTimeout(saving);
+  saving = setTimeout(saveDraft, 0);
+});
+
+document.addEventListener("input", (event) => {
+  if (!detail?.contains(event.target) || event.target.type === "password") return;
+  if (event.target.name === "sure") return;
+  if (event.target.matches("[data-shown], [type=radio]")) weigh(event.target.type === "radio" ? event.target : undefined);
+  clean = false;
+  read();
+  keepLocally();
   clearTimeout(saving);
   saving = setTimeout(saveDraft, 500);
 });
@@ -380,10 +480,11 @@ addEventListener("beforeunload", (event) => {
 // Relative times.
 
 function prepare(within) {
-  for (const form of all("form:has([data-edits])", within)) count(form);
+  weigh();
+  restoreLocally();
   for (const form of all("form[data-until]", within)) {
     setTimeout(() => {
-      form.parentElement.querySelector(":scope > p .quiet")?.remove();
+      find(".quiet, small", form.parentElement.closest(".told, .bar"))?.remove();
       form.remove();
     }, Math.max(0, Date.parse(form.dataset.until) - Date.now()));
   }
@@ -424,30 +525,36 @@ function soonRefresh() {
   }, 150);
 }
 
+/** Whether the person types, chooses or has a dialog open. */
+const occupied = (article) => Object.keys(typedIn(article)).length || find("[popover]:popover-open", detail) || detail.contains(document.activeElement?.closest("textarea, input, select") ?? null);
+
 /** Reloads the item; while the person is editing, only shows a notice if the request itself changed. */
 function renewDetail(changed, asked) {
   const article = find("[data-item]", detail);
   if (!article || !changed.has(article.dataset.item)) return;
   if (sending) return void since.add(article.dataset.item);
-  const busy = Object.keys(typedIn(article)).length || find("[popover]:popover-open", detail) || detail.contains(document.activeElement?.closest("textarea, input, select") ?? null);
-  if (!busy) return reload();
+  if (!occupied(article)) return reload();
   if (!asked.has(article.dataset.item) || find(".stale", article)) return;
   const notice = Object.assign(document.createElement("div"), { className: "notice mild stale" });
   notice.setAttribute("role", "status");
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: article.dataset.again });
-  button.addEventListener("click", reload);
+  button.addEventListener("click", () => reload(false));
   notice.append(Object.assign(document.createElement("p"), { textContent: article.dataset.changed }), button);
   find(".head", article).after(notice);
 }
 
-async function reload() {
+async function reload(quietly = true) {
   const scroll = detail.scrollTop;
   const told = find(".toasts", detail)?.firstElementChild;
+  const unfolded = all("details[open]", detail).map((one) => one.className);
   const mine = turn;
   const response = await fetched(location.pathname + here(), "detail");
   if (!response.ok || mine !== turn) return;
+  const article = find("[data-item]", detail);
+  if (quietly && occupied(article)) return void since.add(article.dataset.item); // begun meanwhile
   await show(response, false);
   if (told) find(".toasts", detail)?.replaceChildren(told);
+  for (const one of all("details", detail)) if (unfolded.includes(one.className)) one.open = true;
   detail.scrollTop = scroll;
 }
 
@@ -497,6 +604,7 @@ document.addEventListener("click", async (event) => {
 
 setUpKeys({ open: (link) => (detail && list?.offsetParent ? open(link.href) : link.click()), toggle: (box) => box.click() });
 prepare(document);
+if (find("[data-item]", detail)) settle();
 mark();
 const kinds = find("#main")?.dataset.kinds;
 if (kinds) follow(kinds.split(" "), noticed, connection);

@@ -1,11 +1,14 @@
 // Keyboard shortcuts and the command palette. An element with `data-key` reacts to its key; the help shows `KEYS` of
 // words.py.
+import { refusal, swallowed, texts } from "./decision.js";
 import { bring, rows as listed } from "./rows.js";
 
 const typing = (target) => target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, dialog");
 const list = document.getElementById("list");
 const rows = () => listed(list);
 const link = (row) => row?.querySelector(".request a");
+const seen = (one) => one.checkVisibility?.() ?? true;
+const of = (key) => [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)].find(seen);
 
 function current(all) {
   const focused = all.findIndex((row) => row.contains(document.activeElement));
@@ -20,25 +23,89 @@ function move(step, open) {
   if (document.getElementById("detail")) open(link(next));
 }
 
+/** Where an item cannot be refused as a whole, `r` leads to the first action's negative verb. */
+const found = (key) => of(key) ?? (key === "r" ? document.querySelector(".segments .no input") : null);
+
 export function press(key) {
-  const found = [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)].find((one) => one.checkVisibility?.() ?? true);
-  if (!found) return false;
-  if (found.matches("textarea")) found.focus();
-  else if (found.matches("summary")) reveal(found.parentElement);
-  else found.click();
-  if (found.matches("[popovertarget]")) focusFirst(document.getElementById(found.getAttribute("popovertarget")));
+  const target = found(key);
+  if (!target) return false;
+  if (target.matches("textarea, [type=radio]")) target.focus();
+  else if (target.matches("summary")) unfold(target.parentElement);
+  else target.click();
+  if (target.matches("[popovertarget]")) focusFirst(document.getElementById(target.getAttribute("popovertarget")));
   return true;
 }
 
-function reveal(details) {
-  details.open = true;
-  focusFirst(details);
+function unfold(details) {
+  details.open = !details.open || details.matches(".edit");
+  if (details.open && details.matches(".edit")) focusFirst(details);
 }
 
+/** Focuses the first field; in a dialog without one the dialog itself, so that typed text presses no button. */
 function focusFirst(within) {
-  const first = within?.querySelector("textarea, input:not([type=hidden]), select, button, a");
+  const button = within?.matches(".menu") ? ", button, a" : "";
+  const first = within?.querySelector(`textarea, input:not([type=hidden]), select${button}`) ?? within;
   first?.focus();
   first?.scrollIntoView({ block: "nearest" });
+}
+
+// Text that somebody types, without a field or into one that is gone, is not a series of shortcuts.
+
+const BURST = 400;
+const PAUSE = 250;
+const [DECIDES, UNDOES] = ["a", "z"];
+let last = -Infinity;
+let burst = -Infinity;
+let waits;
+
+/** Whether this key continues a burst of typing. */
+function bursts(event) {
+  const quick = event.timeStamp - last < BURST;
+  last = event.timeStamp;
+  if (quick) burst = last;
+  return quick;
+}
+
+/** Presses the key once no other follows within a pause; the item must be the same then. */
+function deliberately(key) {
+  const shown = document.querySelector("#detail [data-item]")?.dataset.item;
+  clearTimeout(waits);
+  waits = setTimeout(() => {
+    waits = undefined;
+    const why = refusal();
+    if (why || document.querySelector("#detail [data-item]")?.dataset.item !== shown) swallowed(key, why);
+    else press(key);
+  }, PAUSE);
+}
+
+function shortcut(event) {
+  const { key } = event;
+  const decides = document.getElementById("detail")?.contains(found(key));
+  if (bursts(event)) {
+    if (waits && key === DECIDES) return true; // pressed twice
+    clearTimeout(waits);
+    waits = undefined;
+    if (texts().burst && /\S/.test(key)) swallowed(key, texts().burst);
+    return true;
+  }
+  if (!found(key)) {
+    if (document.getElementById("detail") && /^[aerv]$/.test(key)) swallowed(key, refusal() || texts().none);
+    return false;
+  }
+  const why = decides && key !== "u" ? refusal(key !== DECIDES) : "";
+  if (why) swallowed(key, why);
+  else if (key === DECIDES && found(key).matches("button")) deliberately(key);
+  else press(key);
+  return true;
+}
+
+/** Sends the dialog that is open, or what the bar says. */
+function send() {
+  const within = document.querySelector("[popover]:popover-open") ?? document.activeElement?.closest("form:not(#decision), .dialog");
+  const button = within?.querySelector("button:not([type=button])") ?? document.querySelector("[data-primary]");
+  const why = refusal();
+  if (why) swallowed("Ctrl Enter", why);
+  else button?.click();
 }
 
 export function setUpKeys({ open, toggle }) {
@@ -51,25 +118,41 @@ export function setUpKeys({ open, toggle }) {
     "?": () => help?.showModal(),
   };
   addEventListener("keydown", (event) => {
-    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+    const command = event.ctrlKey || event.metaKey;
+    if (command && event.key.toLowerCase() === "k") {
       event.preventDefault();
       return palette();
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-    if (event.key === "Escape" && typing(event.target)) return event.target.blur();
-    if (typing(event.target) || document.querySelector("[popover]:popover-open")) return;
-    if (moves[event.key]) moves[event.key]();
-    else if (event.key.length !== 1 || !press(event.key)) return;
+    if (command && event.key === "Enter" && document.getElementById("detail")) {
+      event.preventDefault();
+      return send();
+    }
+    if (command || event.altKey || event.repeat) return;
+    if (event.key === "Escape") {
+      last = burst = -Infinity;
+      if (typing(event.target)) event.target.blur();
+      return;
+    }
+    if (event.key.length !== 1) return;
+    if (typing(event.target)) return void (last = burst = event.timeStamp);
+    if (document.querySelector("[popover]:popover-open")) return;
+    if (event.key === " " && event.target.closest("button, summary, input, a")) return;
+    const calm = event.timeStamp - burst >= BURST;
+    if (moves[event.key] && calm) moves[event.key]();
+    else if (event.key === UNDOES && calm && of(UNDOES) && !refusal(true)) press(UNDOES); // also right after a decision
+    else if (!shortcut(event)) return;
     event.preventDefault();
   });
 }
 
 /** All shortcuts and navigation links of the page. */
 function commands() {
-  const acts = [...document.querySelectorAll("[data-key]")].filter((one) => one.checkVisibility?.() ?? true);
-  const named = acts.map((one) => [one.getAttribute("aria-label") ?? one.textContent.trim(), () => press(one.dataset.key), one.dataset.key]);
-  const name = (one) => (one.querySelector(":scope > span:not(.count)") ?? one.firstChild).textContent.trim();
-  const places = [...document.querySelectorAll("#side a:not(.brand), .tabs a")].map((one) => [name(one), () => one.click(), ""]);
+  const acts = [...document.querySelectorAll("[data-key]")].filter(seen);
+  const name = (one) => one.getAttribute("aria-label") ?? [...one.childNodes].filter((node) => node.nodeName !== "KBD").map((node) => node.textContent).join("").trim();
+  const act = (key) => () => (refusal(key !== DECIDES) ? swallowed(key, refusal(key !== DECIDES)) : press(key));
+  const named = acts.map((one) => [name(one), act(one.dataset.key), one.dataset.key]);
+  const place = (one) => (one.querySelector(":scope > span:not(.count)") ?? one.firstChild).textContent.trim();
+  const places = [...document.querySelectorAll("#side a:not(.brand), .tabs a")].map((one) => [place(one), () => one.click(), ""]);
   return [...named, ...places].filter(([name]) => name);
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from functools import lru_cache
@@ -40,6 +41,24 @@ def spelled(text: str) -> str:
     """Spells invisible characters out, for attributes and plain text."""
     unseen_chars = _unseen_in(text)
     return _any_of(unseen_chars).sub(lambda match: f"⟨{_code(match[0])}⟩", text) if unseen_chars else text
+
+
+def key(text: str) -> Markup:
+    """The name of an argument: a long one breaks after an underscore, not inside a word."""
+    return shown(text).replace("_", Markup("_<wbr>"))
+
+
+def pretty(value: object) -> str:
+    """JSON with line breaks; numbers keep every digit."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def size(text: str) -> str:
+    """The size of a text in UTF-8, such as 12.3 KB."""
+    count = len(text.encode("utf-8", "surrogatepass"))
+    return (
+        f"{count} B" if count < 1024 else f"{count / 1024:.1f} KB" if count < 1024**2 else f"{count / 1024**2:.1f} MB"
+    )
 
 
 def unseen(text: str) -> Markup:

@@ -56,9 +56,9 @@ _RISKS = {"low": "closed", "medium": "needs", "high": "bad", "critical": "bad"}
 ASKS_TWICE = frozenset({"high", "critical"})
 
 EXECUTIONS = {
-    "granted": "Granted, not started",
-    "started": "Started",
-    "done": "Done",
+    "granted": "Approved, not started yet",
+    "started": "Running",
+    "done": "Succeeded",
     "failed": "Failed",
     "in_doubt": "In doubt",
     "abandoned": "Abandoned",
@@ -79,6 +79,15 @@ VERBS = {
     "accept": "Accept",
     "decline": "Decline",
     "cancel": "Cancel",
+}
+
+REFUSE = {"reject": "Reject…", "ignore": "Ignore…", "decline": "Decline…", "cancel": "Cancel…"}
+"""The verbs that turn an item down, as buttons; the first one that is allowed has the key `r`."""
+
+REFUSALS = {
+    "ignore": "The agent continues without the call and receives no reason.",
+    "decline": "The agent is told that you declined.",
+    "cancel": "The agent is told that you cancelled.",
 }
 
 KINDS = {
@@ -110,6 +119,11 @@ KINDS = {
     "item.reminded": "sent a reminder",
     "item.escalated": "escalated the item",
     "item.attempt_refused": "was denied",
+    "grant.granted": "gave the approval back: the call was not made",
+    "grant.started": "started the call",
+    "grant.done": "finished the call",
+    "grant.failed": "reports that the call failed",
+    "grant.in_doubt": "lost the call before it reported a result",
 }
 
 KEYS = (
@@ -121,6 +135,9 @@ KEYS = (
     ("e", "edit"),
     ("r", "reject, with a reason"),
     ("v", "request a revision"),
+    ("w", "respond instead"),
+    ("i", "exact arguments"),
+    ("Ctrl Enter", "send what the decision bar says"),
     ("c", "comment"),
     ("h", "snooze"),
     ("x", "select for a bulk decision"),

@@ -24,6 +24,8 @@ from assent.surfaces.web.views.forms import Field, FieldProblem
 
 VIA = "web"
 _GOING_AHEAD = frozenset({Verb.APPROVE, Verb.EDIT, Verb.ACCEPT})
+_FORWARD = (Verb.APPROVE, Verb.ACCEPT, Verb.EDIT, Verb.RESPOND)
+_NEGATIVE = (Verb.REJECT, Verb.IGNORE, Verb.DECLINE, Verb.CANCEL)
 
 View = Mapping[str, Any]
 
@@ -63,7 +65,23 @@ class Choice:
 
     def touched(self, kept: View) -> bool:
         """Whether the person's input contains arguments of this action."""
-        return any(name == self.raw or name.startswith(f"{self.prefix}arg.") for name in kept)
+        return self.changes(kept) > 0
+
+    def changes(self, kept: View) -> int:
+        """The number of inputs in which the person changed this action's arguments."""
+        names = {f"{self.prefix}arg.{field.name}": field.shown for field in self.fields}
+        names[self.raw] = self.action["args_text"]
+        return sum(name in kept and kept[name] != shown for name, shown in names.items()) if self.editable else 0
+
+    @property
+    def refusal(self) -> Verb | None:
+        """The verb that turns the action down."""
+        return next((verb for verb in _NEGATIVE if verb in self.allowed), None)
+
+    @property
+    def forward(self) -> Verb | None:
+        """The verb of the primary button: it lets the call run, or sends the answer."""
+        return next((verb for verb in _FORWARD if verb in self.allowed), None)
 
     def says(self, text: str) -> bool:
         """Whether an argument equals this text."""
@@ -138,8 +156,11 @@ def text(posted: Posted, name: str) -> str | None:
 
 
 def _verb(choice: Choice, posted: Posted) -> Verb:
-    """The verb for this action, or for all actions."""
-    verb = str(posted.get(f"{choice.prefix}verb") or posted.get("verb") or "")
+    """The verb for this action, or for all actions. A button for all actions never overrules a choice for one."""
+    own, common = str(posted.get(f"{choice.prefix}verb") or ""), str(posted.get("verb") or "")
+    if own and common and own != common and not {own, common} <= _GOING_AHEAD:
+        raise FieldProblem(choice.action["name"], f"you chose {own} here and {common} for all: keep one of them")
+    verb = own or (common if common != Verb.EDIT or choice.editable else Verb.APPROVE)
     if verb not in {*choice.allowed}:
         problem = f"{verb} is not allowed here" if verb else "choose a decision"
         raise FieldProblem(choice.action["name"], problem)
@@ -148,12 +169,15 @@ def _verb(choice: Choice, posted: Posted) -> Verb:
 
 def _verdict(choice: Choice, verb: Verb, posted: Posted) -> Verdict:
     key, message = choice.action["key"], text(posted, f"{choice.prefix}message")
+    if message is None and verb is Verb.REJECT:
+        message = text(posted, "message")
     if verb is Verb.EDIT:
         args = edited(choice, posted)
         if canonical.text(args) != choice.action["args_text"]:
             return Verdict(key, verb, args, message=message)
         return replace(_unchanged(choice), message=message)
-    _require_unchanged(choice, posted)
+    if verb in _GOING_AHEAD:
+        _require_unchanged(choice, posted)
     if verb is Verb.ACCEPT:
         return Verdict(key, verb, forms.filled(choice.form, f"{choice.prefix}form.", posted) if choice.form else None)
     if verb is Verb.RESPOND and not choice.editable and (written := text(posted, choice.raw)) is not None:
@@ -169,13 +193,13 @@ def _unchanged(choice: Choice) -> Verdict:
 
 
 def _require_unchanged(choice: Choice, posted: Posted) -> None:
-    """Raises if the person changed arguments but did not choose Edit, so that no change is lost."""
+    """Raises if the person changed arguments, and the button did not say that the call runs with the changes."""
     if (
         choice.editable
         and choice.raw in posted
         and canonical.text(edited(choice, posted)) != choice.action["args_text"]
     ):
-        raise FieldProblem(choice.action["name"], "arguments were changed: choose Edit, or restore them")
+        raise FieldProblem(choice.action["name"], "you changed arguments: approve with the changes, or discard them")
 
 
 def edited(choice: Choice, posted: Posted) -> Json:

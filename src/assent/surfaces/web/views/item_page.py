@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
@@ -14,6 +15,7 @@ from assent.identity.model.access import Principal, Scope
 from assent.kernel.store.ports import Store
 from assent.review.inbox import Inbox
 from assent.review.model.secrets import MASK
+from assent.runs.threads import Threads
 from assent.surfaces.http.passkey_origins import Site
 from assent.surfaces.web import renderers
 from assent.surfaces.web.language import gettext as _
@@ -21,8 +23,12 @@ from assent.surfaces.web.renderers import Rendering
 from assent.surfaces.web.text import diffs, times, words
 from assent.surfaces.web.text.diffs import Change
 from assent.surfaces.web.text.words import Sign
-from assent.surfaces.web.views import decisions, forms, people
+from assent.surfaces.web.views import activity, decisions, forms, outcomes, people, titles
+from assent.surfaces.web.views import context as contexts
+from assent.surfaces.web.views.activity import Entry
+from assent.surfaces.web.views.context import Context
 from assent.surfaces.web.views.decisions import Choice
+from assent.surfaces.web.views.outcomes import Outcome
 from assent.surfaces.web.views.people import Names
 
 View = Mapping[str, Any]
@@ -62,6 +68,110 @@ class ItemPage:
     names: Names
     caller: Principal
     site: Site
+    context: Context = field(default_factory=Context)
+    before: Sequence[View] = ()
+    """The items that this one follows, the latest first."""
+
+    after: Sequence[View] = ()
+    """The items that follow this one."""
+
+    @property
+    def heading(self) -> str:
+        return titles.heading(self.item)
+
+    def sentence(self, action: View) -> str:
+        return titles.sentence(self.item, action)
+
+    def outcome(self, action: View) -> Outcome | None:
+        return outcomes.of_action(self.item, action, self.context.said)
+
+    @property
+    def activity(self) -> list[Entry]:
+        return activity.feed(self.revisions, self.comments, self.timeline)
+
+    @property
+    def requested(self) -> list[Request]:
+        """The requests for a revision that led to this one, here and in the items before, with the changes since."""
+        here = [
+            Request(decision, self.item, self.changed_since(self._seen_in(decision))) for decision in _asked(self.item)
+        ]
+        earlier = [
+            Request(decision, item, diffs.between(_beyond(item), _beyond(self.revisions[-1])))
+            for item in self.before
+            for decision in _asked(item)[-1:]
+        ]
+        return [*earlier[::-1], *here][-_MOST_REQUESTS:] if self.open else []
+
+    def _seen_in(self, decision: View) -> View | None:
+        return next((view for view in self.revisions if view["revision"] == decision["revision"]), None)
+
+    @property
+    def explanation(self) -> str | None:
+        """The description of the item, unless the description of its only action is the same text."""
+        text, calls = self.item["description"], self.item["actions"]
+        if text and len(calls) == 1 and text == calls[0]["description"]:
+            text = said_beyond(calls[0])
+        return None if not text or any(choice.says(text) for choice in self.choices) else str(text)
+
+    # The decision bar
+
+    @property
+    def says(self) -> str:
+        """What the primary button does; of an item that cannot be decided, how it stands."""
+        if not self.decidable:
+            return _("Waiting for a new revision from the agent.") if self.awaited else self._stands
+        if len(self.choices) > 1:
+            return _("%(n)s actions: choose for each, or approve all") % {"n": len(self.choices)}
+        forward, name = self.choices[0].forward, self.item["actions"][0]["name"]
+        if self.item["dialect"] == "breakpoint":
+            return self.continues
+        if forward in ("approve", "edit"):
+            return _("Run %(name)s") % {"name": name}
+        return _("Send your answer") if forward else _("Nothing to decide")
+
+    @property
+    def _stands(self) -> str:
+        state = _(self.state.word)
+        if self.item["decided_by"] is None:
+            return state
+        return _("%(state)s by %(name)s") % {"state": state, "name": self.names.of(self.item["decided_by"])}
+
+    @property
+    def continues(self) -> str:
+        """What approving a breakpoint does."""
+        asked = self.item["asked"]
+        nodes = asked.get("next") if isinstance(asked, dict) else None
+        return _("Continue to %(node)s") % {"node": ", ".join(map(str, nodes))} if nodes else _("Continue")
+
+    @property
+    def ends(self) -> str:
+        return _("End thread")
+
+    @property
+    def runs(self) -> bool:
+        """Whether something can be approved here, so that a high risk asks twice."""
+        return any(choice.forward not in (None, "respond") for choice in self.choices)
+
+    @property
+    def edits_possible(self) -> bool:
+        return any(choice.editable for choice in self.choices)
+
+    def changes(self, kept: View) -> int:
+        """The number of changed arguments in the person's input."""
+        return sum(choice.changes(kept) for choice in self.choices)
+
+    def refusals(self, verb: str) -> bool:
+        """Whether this verb turns down the whole item."""
+        several = len(self.choices) > 1
+        return (not several or verb == "reject") and all(verb in choice.allowed for choice in self.choices)
+
+    @property
+    def offered_refusals(self) -> list[str]:
+        return [verb for verb in words.REFUSE if self.choices and self.refusals(verb)]
+
+    def description(self, action: View) -> str | None:
+        """The agent's explanation, without a text that only repeats the call."""
+        return said_beyond(action)
 
     @property
     def confirms(self) -> bool:
@@ -77,9 +187,9 @@ class ItemPage:
         """The verbs that apply to all actions at once."""
         return [verb for verb in ("approve", "reject") if all(verb in choice.allowed for choice in self.choices)]
 
-    def rendering(self, action: View | None = None) -> Rendering | None:
-        """The rendering by type, shown beside the exact arguments."""
-        return renderers.rendered(self.item, action)
+    def rendering(self, action: View) -> Rendering | None:
+        """The human view of an action; None if its arguments speak for themselves."""
+        return renderers.shown(self.item, action)
 
     @property
     def state(self) -> Sign:
@@ -128,18 +238,6 @@ class ItemPage:
         return diffs.between(asked, self.revisions[-1]) if asked else []
 
     @property
-    def history(self) -> list[tuple[View, list[Change]]]:
-        """Every revision with its changes, newest first."""
-        before = [None, *self.revisions[:-1]]
-        pairs = zip(self.revisions, before, strict=True)
-        return [(revision, diffs.between(last, revision) if last else []) for revision, last in pairs][::-1]
-
-    @property
-    def notes(self) -> list[View]:
-        """The decisions with notes."""
-        return [decision for decision in self.item["decisions"] if decision["notes"]]
-
-    @property
     def draft(self) -> Mapping[str, Any]:
         """The caller's draft, if it is for the current revision."""
         draft = self.item["draft"]
@@ -175,13 +273,81 @@ class ItemPage:
         return [event for event in self.timeline if event["kind"] == kind and isinstance(event["payload"], dict)]
 
 
-async def gather(inbox: Inbox, store: Store, caller: Principal, item_id: str, site: Site | None = None) -> ItemPage:
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request for a revision, and what changed since."""
+
+    decision: View
+    item: View
+    changes: Sequence[Change]
+
+
+def _beyond(view: View) -> View:
+    """The view without a title and a description that only repeat its calls."""
+    calls = view["actions"]
+    named = view["title"] == ", ".join(str(call["name"]) for call in calls)
+    repeats = len(calls) == 1 and view["description"] == calls[0]["description"] and said_beyond(calls[0]) is None
+    return {**view, "title": None if named else view["title"], "description": None if repeats else view["description"]}
+
+
+def _asked(item: View) -> list[View]:
+    return [decision for decision in item["decisions"] if decision["kind"] == "revision_request" and decision["notes"]]
+
+
+_BOILERPLATE = re.compile(r"(?P<prefix>.*?)\n\nTool: (?P<name>[^\n]*)\nArgs: \{.*\}\s*", re.DOTALL)
+_DEFAULT_PREFIX = "Tool execution requires approval"
+
+
+def said_beyond(action: View) -> str | None:
+    """The description of an action without LangChain's default text, which repeats the name and the arguments."""
+    description = action["description"]
+    repeats = _BOILERPLATE.fullmatch(description) if description else None
+    if repeats is None or repeats["name"] != action["name"]:
+        return description or None
+    prefix = str(repeats["prefix"]).strip()
+    return None if prefix == _DEFAULT_PREFIX else prefix or None
+
+
+async def gather(
+    inbox: Inbox,
+    store: Store,
+    caller: Principal,
+    item_id: str,
+    site: Site | None = None,
+    threads: Threads | None = None,
+) -> ItemPage:
     item, revisions, comments, timeline = await inbox.opened(caller, item_id)
+    before, after = await _around(inbox, caller, item)
+    context = await contexts.gather(threads, caller, item)
     actors = [item["requester"], item["decided_by"], (item["claim"] or {}).get("by")]
     actors += [entry["actor"] for entry in (*comments, *timeline, *item["decisions"])]
     actors += [revision["author"] for revision in revisions]
+    actors += [decision["actor"] for earlier in before for decision in earlier["decisions"]]
     names = await people.names(store, caller, actors)
-    return ItemPage(item, revisions, comments, timeline, names, caller, site or Site())
+    return ItemPage(item, revisions, comments, timeline, names, caller, site or Site(), context, before, after)
+
+
+async def _around(inbox: Inbox, caller: Principal, item: View) -> tuple[list[View], list[View]]:
+    """The items before and after this one in its trail, as far as the caller sees them."""
+    before, last = list[View](), item
+    while last["follows"] and len(before) < _MOST_REQUESTS:
+        earlier = await _seen(inbox, caller, last["follows"])
+        if earlier is None:
+            break
+        before.append(earlier)
+        last = earlier
+    after = [await _seen(inbox, caller, item_id) for item_id in item["followed_by"]]
+    return before, [view for view in after if view is not None]
+
+
+async def _seen(inbox: Inbox, caller: Principal, item_id: str) -> View | None:
+    try:
+        return await inbox.get(caller, item_id)
+    except AssentError:
+        return None
+
+
+_MOST_REQUESTS = 5
 
 
 async def told(inbox: Inbox, store: Store, caller: Principal, item_id: str | None) -> Told | None:

@@ -25,6 +25,7 @@ class Place:
 
 PLACES = (
     Place("threads", "/inbox/threads", "Threads", "thread"),
+    Place("crons", "/inbox/crons", "Crons", "clock"),
     Place("insights", "/inbox/insights", "Insights", "chart"),
     Place("policies", "/inbox/policies", "Policies", "shield"),
     Place("audit", "/inbox/audit", "Audit", "history"),

@@ -16,6 +16,21 @@ def grouped(text: str) -> str:
     return text if amount is None else format(amount, ",f")
 
 
+def priced(text: str, currency: str) -> str:
+    """The amount with its currency: `€249.90`, `12 XAU`. Every digit stays; cents are filled up."""
+    amount, sign = read(text), _SIGNS.get(currency.upper())
+    if amount is None or sign is None:
+        return f"{grouped(text)} {currency}"
+    cents = -int(amount.as_tuple().exponent)
+    padded = amount.quantize(Decimal("0.01"), context=_EXACT) if 0 <= cents < 2 and sign not in _WHOLE else amount
+    digits = format(padded, ",f")
+    return f"-{sign}{digits[1:]}" if digits.startswith("-") else f"{sign}{digits}"
+
+
+_SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥", "CNY": "CN¥", "INR": "₹", "KRW": "₩", "CHF": "CHF "}
+_WHOLE = frozenset({"¥", "₩"})
+
+
 def total(texts: Iterable[str]) -> str | None:
     """The exact sum; None if an amount is ambiguous."""
     result = Decimal(0)

@@ -1,0 +1,1 @@
+"""Crons: runs that start by a schedule."""

@@ -1,0 +1,1 @@
+"""The rules of the streaming protocol, without I/O."""

@@ -1,0 +1,149 @@
+"""A decision about a gated call never answers another question of the same node or tool: the node's own `interrupt`
+gets the answer that was given to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assent.gate.task import Task
+from tests.faults.arena import Arena, open_arena
+
+CHARGING_NODE = """
+from typing import TypedDict
+
+from langgraph.graph import START, StateGraph
+from langgraph.types import interrupt
+
+from assent import gated
+from assent.gate.decorator import Declined
+from tests.graphs_gated.agents import _leave
+
+
+class State(TypedDict, total=False):
+    log: str
+
+
+@gated
+def book(log: str) -> str:
+    _leave(log, "booked")
+    return "booked"
+
+
+def work(state: State) -> State:
+    try:
+        book(log=state["log"])
+    except Declined:
+        _leave(state["log"], "not booked")
+    call = {"name": "charge", "args": {"price": 9999}, "description": "charge"}
+    allowed = {"action_name": "charge", "allowed_decisions": ["approve", "reject"]}
+    answer = interrupt({"action_requests": [call], "review_configs": [allowed]})
+    _leave(state["log"], f"told {sorted(answer)}")
+    return {}
+
+
+builder = StateGraph(State)
+builder.add_node("work", work)
+builder.add_edge(START, "work")
+graph = builder.compile()
+"""
+
+
+CHARGING_TOOL = '''
+from langchain.agents import create_agent
+from langchain_core.tools import tool
+from langgraph.types import interrupt
+
+from assent import ApprovalMiddleware
+from tests.graphs.agents import ScriptedModel
+from tests.graphs_gated.agents import _leave
+
+
+@tool
+def pay(log: str, tag: str) -> str:
+    """Looks the price up, and asks about it: an approval of its own."""
+    call = {"name": "charge", "args": {"price": 9999}, "description": "charge"}
+    allowed = {"action_name": "charge", "allowed_decisions": ["approve", "reject"]}
+    answer = interrupt({"action_requests": [call], "review_configs": [allowed]})
+    decided = answer["decisions"][0]["type"] if "decisions" in answer else answer["type"]
+    if decided == "approve":
+        _leave(log, tag)
+    return "done"
+
+
+graph = create_agent(ScriptedModel(), [pay], middleware=[ApprovalMiddleware()])
+'''
+ASK = {"rules": [], "default": {"name": "rest", "then": "ask"}}
+ALLOW = {"rules": [{"name": "free", "tool": "pay", "then": "allow"}], "default": {"name": "rest", "then": "ask"}}
+
+
+@pytest.fixture(scope="module")
+async def charging(module_database: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Arena]:
+    folder = tmp_path_factory.mktemp("charging")
+    async with open_arena(folder, module_database, config=_project(folder)) as arena:
+        yield arena
+
+
+def _project(folder: Path) -> Path:
+    (folder / "charging_node.py").write_text(CHARGING_NODE)
+    (folder / "charging_tool.py").write_text(CHARGING_TOOL)
+    graphs = {"node": "./charging_node.py:graph", "tool": "./charging_tool.py:graph"}
+    config = folder / "langgraph.json"
+    config.write_text(json.dumps({"dependencies": ["."], "graphs": graphs}))
+    return config
+
+
+async def _asked(arena: Arena, thread: str) -> list[str]:
+    return [action["name"] for item in await arena.items(thread) for action in item["actions"]]
+
+
+@pytest.mark.promise("P1", "P3", "P5")
+@pytest.mark.parametrize(("first", "second"), [("approve", "approve"), ("approve", "reject"), ("reject", "approve")])
+async def test_decision_about_a_call_does_not_answer_the_nodes_next_question(
+    charging: Arena, first: str, second: str
+) -> None:
+    start = len(charging.effects)
+    thread = await charging.stopped("node")
+    assert (await charging.decide(await charging.item(thread), first)).status_code == 200
+    await charging.rests(thread)
+    assert await _asked(charging, thread) == ["charge"]
+    assert (await charging.decide(await charging.item(thread), second)).status_code == 200
+    await charging.rests(thread)
+    assert charging.effects[start:][-1] == "told ['decisions']"
+
+
+async def test_control_with_visible_answers_the_decision_answers_the_next_question(
+    charging: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Task, "hide", lambda self, questions: None)
+    start = len(charging.effects)
+    thread = await charging.stopped("node")
+    assert (await charging.decide(await charging.item(thread), "reject")).status_code == 200
+    await charging.rests(thread)
+    assert await _asked(charging, thread) == []
+    assert charging.effects[start:][-1] == "told ['message', 'type']" or "told ['type']" in charging.effects[start:]
+
+
+@pytest.mark.promise("P1")
+@pytest.mark.parametrize("then", ["unchanged", "allow before the approval", "allow in the grace"])
+async def test_approval_of_a_call_does_not_answer_the_tools_own_question(charging: Arena, then: str) -> None:
+    start = len(charging.effects)
+    await charging.policy(ASK)
+    thread = await charging.thread()
+    script = [{"name": "pay", "args": {"log": str(charging.log), "tag": then}}]
+    await charging.run(thread, "tool", input={"messages": [{"role": "user", "content": json.dumps(script)}]})
+    item = await charging.item(thread)
+    assert [action["name"] for action in item["actions"]] == ["pay"]
+    if then == "allow before the approval":
+        await charging.policy(ALLOW)
+    more: dict[str, Any] = {"grace_seconds": 1} if then == "allow in the grace" else {}
+    assert (await charging.decide(item, "approve", **more)).status_code == 200
+    if then == "allow in the grace":
+        await charging.policy(ALLOW)
+    await charging.rests(thread)
+    assert charging.effects[start:] == []
+    assert await _asked(charging, thread) == ["charge"]

@@ -187,8 +187,11 @@ def load_project(settings: Settings) -> LoadedGraphs:
         webhooks=load_webhook_rules(manifest, environment()),
         auth=load_auth(manifest),
         app=load_app(manifest),
-        prefix=manifest.http.mount_prefix,
         open_app=not manifest.http.custom_route_auth,
+        http=manifest.http,
+        sweep=manifest.sweep,
+        ui=manifest.ui,
+        security=manifest.auth.openapi if manifest.auth else {},
     )
 
 
@@ -212,6 +215,7 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
         on_removal=news.removed,
         authorizer=custom_auth,
         visibility=settings.new_thread_visibility,
+        sweep=loaded.sweep,
     )
     sender = _sender(store, outbound, Resumption(store, threads.states.end), settings)
     inbox = Inbox(store, targets=outbound.targets, access=ThreadAccess(custom_auth))
@@ -226,6 +230,8 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
         read_outcome=threads.states.outcome,
         is_gated=project.is_gated,
         visibility=settings.new_thread_visibility,
+        lifetime=loaded.sweep.lifetime,
+        sends_webhooks="webhooks" not in loaded.http.disabled,
     )
     access: dict[str, Any] = {"authorizer": custom_auth, "visibility": settings.new_thread_visibility}
     items = StoreItems(store, section=loaded.memory, index=loaded.index, **access)

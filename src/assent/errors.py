@@ -48,7 +48,6 @@ code below a surface does not depend on HTTP.
     ├── StateError                    invalid_state         500   a graph's state cannot be stored in a checkpoint
     │   ├── BlockedType               blocked_type          500   of a type that checkpoints may not hold
     │   └── UnreadableState           unreadable_state      500   stored bytes cannot be decoded
-    ├── NotServed                     not_implemented       404   a part of the LangGraph API that is not served yet
     ├── AuditBroken                   audit_broken          500   the event chain does not verify
     └── Unavailable                   unavailable           503   try again after `retry_after` seconds
         ├── NotLoaded                 not_loaded            503   `assent dev` loads it again when a file changes
@@ -469,10 +468,3 @@ class UnreadableState(StateError):
     """Stored bytes cannot be decoded."""
 
     code = "unreadable_state"
-
-
-class NotServed(AssentError):
-    """This part of the LangGraph API is not served yet."""
-
-    code = "not_implemented"
-    status = 404  # clients repeat a request for any 5xx

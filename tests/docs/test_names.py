@@ -11,9 +11,8 @@ from assent.app import open_engine, open_services
 from assent.assistant.calendar.server import create_server, http_app
 from assent.runs.project.loader import LoadedGraphs
 from assent.settings import Settings
-from assent.surfaces.api.langgraph.system import MISSING
 from assent.surfaces.routes import create_app
-from tests.docs.documents import FILES, ROOT, read, sections, spans
+from tests.docs.documents import FILES, ROOT, spans
 from tests.docs.surface import commands
 
 METHODS = "GET|POST|PUT|PATCH|DELETE"
@@ -90,24 +89,6 @@ def shapes(routes: Iterable[Any]) -> set[str]:
 def shape(route: str) -> str:
     """Without the names of what stands between braces."""
     return re.sub(r"\{[^}]*\}", "{}", route)
-
-
-NOT_SERVED = {
-    "crons": "crons",
-    "store": "store API",
-    "event_streaming": "event streaming",
-    "mcp": "MCP",
-    "a2a": "A2A",
-}
-"""How the pages call the parts of the LangGraph API that this server does not have."""
-
-
-@pytest.mark.parametrize(
-    ("page", "section"), [("README.md", "Where it stands"), ("docs/agent-server.md", "Not served yet")]
-)
-def test_documented_missing_routes_match_the_code(page: str, section: str) -> None:
-    told = re.split(r"404|not served", sections(read(page), "##")[section])[0].lower()
-    assert {flag for flag, words in NOT_SERVED.items() if words.lower() in told} == {part.flag for part in MISSING}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))

@@ -349,9 +349,33 @@ def nothing(target: Target) -> Iterator[Sent]:
     yield {}
 
 
+def rpc(method: str, params: Json) -> Sent:
+    return {"json": {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}}
+
+
 def mcp(target: Target) -> Iterator[Sent]:
-    call = {"name": target.graph, "arguments": target.script()}
-    yield {"json": {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}}
+    yield rpc("tools/call", {"name": target.graph, "arguments": target.script()})
+    for config in configs(target):
+        context = config["configurable"]
+        yield rpc("tools/call", {"name": target.graph, "arguments": target.script(), "context": context})
+    told = {"thread_id": target.thread_id}
+    yield rpc("tools/call", {"name": "continue_run", "arguments": told})
+    for resume in resumes(target):
+        answers = resume if isinstance(resume, dict) else {target.interrupt_id: resume}
+        yield rpc("tools/call", {"name": "continue_run", "arguments": {**told, "answers": answers}})
+
+
+def a2a(target: Target) -> Iterator[Sent]:
+    task = {"taskId": f"{target.thread_id}:{target.run_id}", "contextId": target.thread_id}
+    messages: list[Json] = [{"parts": [{"kind": "data", "data": target.script()}]}]
+    for resume in resumes(target):
+        messages.append({**task, "parts": [{"kind": "data", "data": {"resume": resume}}]})
+        messages.append({**task, "command": {"resume": resume}, "parts": [{"kind": "text", "text": "approve"}]})
+    messages.append({"contextId": target.thread_id, "parts": [{"kind": "data", "data": target.script()}]})
+    for method, message in product(("message/send", "SendStreamingMessage"), messages):
+        yield rpc(method, {"message": {"messageId": "m", "role": "user", **message}})
+    for method in ("tasks/get", "CancelTask"):
+        yield rpc(method, {"id": task["taskId"]})
 
 
 _ITEM = "/api/inbox/items/{item_id}"
@@ -457,7 +481,7 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "POST /mcp/": mcp,
     "DELETE /mcp": nothing,
     "DELETE /mcp/": nothing,
-    "POST /a2a/{assistant_id}": mcp,
+    "POST /a2a/{assistant_id}": a2a,
     "POST /login": lambda target: iter([{"data": {"token": "ana"}}]),
     "POST /logout": nothing,
     f"POST {_PAGE}/decision": pages,

@@ -24,6 +24,7 @@ from assent.review.threads.secrets import Secrets, View, require_all_unmasked
 from assent.review.threads.withdrawal import promote_next
 from assent.runs import cancellation as cancelling
 from assent.runs.assistants.assistants import Assistants
+from assent.runs.headers import with_headers
 from assent.runs.read_access import ReadAccess
 from assent.runs.start import start
 from assent.runs.thread_states import put_state
@@ -31,7 +32,7 @@ from assent.threads.access import ThreadAccess
 from assent.threads.bus import Bus, Subscription
 from assent.threads.model.frames import Frame, Stream, Topic, over
 from assent.threads.model.runs import Cancel, Cancelled, Outcome, Run, RunStatus, Strategy
-from assent.threads.model.threads import Thread, Visibility
+from assent.threads.model.threads import Lifetime, Thread, Visibility
 from assent.threads.rows import checkpoints, frames, runs, threads
 from assent.threads.run_requests import Place, RunRequest
 from assent.threads.visible_threads import no_thread, on_thread
@@ -54,8 +55,13 @@ class Runs:
         read_outcome: ReadOutcome | None = None,
         is_gated: Callable[[str], bool] = lambda graph_id: False,
         visibility: Visibility = Visibility.SHARED,
+        lifetime: Lifetime | None = None,
+        sends_webhooks: bool = True,
     ) -> None:
-        """`visibility`: of threads that are created for a run."""
+        """`visibility`, `lifetime`: of threads that are created for a run. Without `sends_webhooks`, the webhooks of
+        runs are dropped."""
+        self._lifetime = lifetime
+        self._sends_webhooks = sends_webhooks
         self._store = store
         self._read_outcome = read_outcome
         self._may = ThreadAccess(authorizer)
@@ -77,6 +83,19 @@ class Runs:
             run, replaced = await self._store.write(caller.tenant, starting)
         await self._stop(caller.tenant, replaced)
         return run
+
+    async def begin(self, caller: Principal, thread_id: str | None, request: RunRequest) -> tuple[Run, Subscription]:
+        """Creates a run, subscribed before its first frame. Only its caller sees the thread of a stateless run."""
+        run_id = new_id()
+        subscription = self.follow(caller, run_id)
+        try:
+            run = await self.create(caller, thread_id, request, run_id=run_id)
+            if thread_id is None:
+                return run, self.guarded(subscription, caller, run.thread_id)
+            return run, await self.shown(subscription, caller, thread_id)
+        except BaseException:
+            subscription.close()
+            raise
 
     async def create_if(
         self, caller: Principal, thread_id: str | None, request: RunRequest, claim: Callable[[Tx, str], bool]
@@ -107,13 +126,14 @@ class Runs:
     async def _prepared(self, caller: Principal, thread_id: str | None, request: RunRequest, run_id: str) -> Starting:
         """Checks the request and returns the function to run in the transaction."""
         caller.require(Scope.RUNS_WRITE)
+        request = with_headers(request if self._sends_webhooks else replace(request, webhook=None))
         if thread_id is None and request.answers:
             raise BadRequest("You must provide a thread_id when resuming.")
         await self.check(request)
         assistant = await self._assistants.finder(caller, request.assistant_id)
         strategy = request.multitask_strategy or self._default_strategy
         visible, request = await self._may.create_run(caller, thread_id, run_id, request, strategy)
-        place = Place(thread_id, visible, self._visibility)
+        place = Place(thread_id, visible, self._visibility, self._lifetime)
 
         def started(tx: Tx) -> tuple[Run, Cancelled]:
             """Locks the thread first, so that runs are ordered by this lock before other waits."""

@@ -21,7 +21,7 @@ from assent.runs import cancellation
 from assent.runs.admission import Arrival, arrive
 from assent.runs.continuation import note_configuration
 from assent.threads.model.assistants import Assistant
-from assent.threads.model.configs import clean_metadata, clean_run_metadata, merge
+from assent.threads.model.configs import clean_configurable, clean_metadata, clean_run_metadata, merge
 from assent.threads.model.identities import Identity, stand_in
 from assent.threads.model.runs import Cancel, Cancelled, Run, Strategy, durable, either
 from assent.threads.model.threads import Thread, ThreadStatus
@@ -96,6 +96,8 @@ def _thread_for(tx: Tx, caller: Principal, assistant: Assistant, request: RunReq
         thread_id, visible = thread_id or new_id(), None  # a caller sees the threads that they make
         metadata = {**clean_metadata(request.metadata), **stamp}
         threads.insert(tx, thread_id, metadata, owner=caller.actor, visibility=place.visibility)
+        if lifetime := request.lifetime or place.lifetime:
+            threads.set_lifetime(tx, thread_id, lifetime)
     thread = threads.lock(tx, thread_id, values=False)
     if thread is None or not thread.shown_to(visible):
         raise NotFound(NO_THREAD)
@@ -233,7 +235,9 @@ def _setting(arrival: Arrival) -> tuple[dict[str, Any], dict[str, Any]]:
     if before is not None:
         limit = {name: value for name, value in (request.config or {}).items() if name == "recursion_limit"}
         return {**before.kwargs["config"], **limit}, before.kwargs["context"]
-    return merge(request.config, request.context, {"config": assistant.config, "context": assistant.context})
+    config, context = merge(request.config, request.context, {"config": assistant.config, "context": assistant.context})
+    headers = clean_configurable(request.headers)
+    return {**config, "configurable": {**config["configurable"], **headers}}, context
 
 
 def _stops(arrival: Arrival) -> dict[str, Any]:

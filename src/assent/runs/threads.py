@@ -32,7 +32,16 @@ from assent.runs.thread_states import OnState, ThreadStates, existing_thread, pu
 from assent.threads.access import ThreadAccess
 from assent.threads.model.configs import clean_metadata
 from assent.threads.model.runs import Cancel, Outcome, Run, RunStatus
-from assent.threads.model.threads import Lifetime, Query, Thinning, Thread, ThreadStatus, Visibility, contained
+from assent.threads.model.threads import (
+    Lifetime,
+    Query,
+    Thinning,
+    Thread,
+    ThreadStatus,
+    ThreadSweep,
+    Visibility,
+    contained,
+)
 from assent.threads.rows import checkpoints, contributors, frames, runs, thread_search, thread_storage, threads
 from assent.threads.rows.thread_storage import Size
 from assent.threads.visible_threads import on_thread
@@ -57,10 +66,12 @@ class Threads:
         on_removal: OnRemoval | None = None,
         authorizer: Authorizer | None = None,
         visibility: Visibility = Visibility.SHARED,
+        sweep: ThreadSweep | None = None,
     ) -> None:
         """`on_state` is called with every edited state after it was stored; `on_removal` with the active runs of a
         deleted thread. `visibility` is the default of new threads."""
         self._visibility = visibility
+        self.sweep = sweep or ThreadSweep()
         self._store = store
         self._on_removal = on_removal
         self._may = ThreadAccess(authorizer)
@@ -88,7 +99,11 @@ class Threads:
         cleaned = clean_metadata(wanted)
         await documents.require_given(self._store.limits, metadata=cleaned)
         past = await self._past(caller.tenant, new_thread_id, cleaned, supersteps) if supersteps else None
-        facts: dict[str, Any] = {"lifetime": lifetime, "past": past, "visibility": visibility or self._visibility}
+        facts: dict[str, Any] = {
+            "lifetime": lifetime or self.sweep.lifetime,
+            "past": past,
+            "visibility": visibility or self._visibility,
+        }
         facts["labelled"] = bool((metadata or {}).keys() - {"graph_id", "assistant_id"})
         made, fresh = await self._store.write(
             caller.tenant, _create, caller, new_thread_id, cleaned, if_exists, visible, **facts
@@ -195,10 +210,22 @@ class Threads:
         visible = await self._may.read(caller, thread_id)
         return await self._store.read(caller.tenant, on_thread(visible, _storage), thread_id)
 
+    async def gated_questions(self, caller: Principal, thread_id: str) -> dict[str, str]:
+        """Interrupt id → item id, of the questions that only a person may answer."""
+        caller.require_any(*READ)
+        visible = await self._may.read(caller, thread_id)
+        return await self._store.read(caller.tenant, on_thread(visible, open_items.gated_questions), thread_id)
+
     async def delete_expired(self) -> int:
-        """Deletes the expired threads of all tenants, or their history. Called by the system."""
-        done = 0
-        while due := await self._store.read(None, threads.expired, _EXPIRED_AT_ONCE):
+        """Deletes the expired threads of all tenants, or their history, up to the limit of a sweep. Called by the
+        system."""
+        done, seen, limit = 0, 0, self.sweep.limit
+        while limit is None or seen < limit:
+            at_once = min(_EXPIRED_AT_ONCE, limit - seen) if limit is not None else _EXPIRED_AT_ONCE
+            due = await self._store.read(None, threads.expired, at_once)
+            if not due:
+                break
+            seen += len(due)
             done += sum([await self._store.write(tenant, _expire, thread_id) for tenant, thread_id in due])
         return done
 

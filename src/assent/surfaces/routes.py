@@ -19,8 +19,12 @@ from assent.review.inbox import Inbox
 from assent.review.inboxes import Inboxes
 from assent.review.insights import Insights
 from assent.review.live import Live
+from assent.runs.calls import Calls
 from assent.settings import Mode, Settings
 from assent.surfaces import extensions
+from assent.surfaces.a2a import routes as a2a
+from assent.surfaces.a2a.agent import Agents
+from assent.surfaces.a2a.tasks import Tasks
 from assent.surfaces.api import (
     audit,
     deliveries,
@@ -34,15 +38,16 @@ from assent.surfaces.api import (
     sessions,
     users,
 )
-from assent.surfaces.api.langgraph import assistants, crons, events, runs, store, system, threads
-from assent.surfaces.http import boundary, custom_routes, errors, routing
+from assent.surfaces.api.langgraph import assistants, crons, events, runs, store, system, threads, ui
+from assent.surfaces.http import boundary, custom_routes, errors, parts, routing
 from assent.surfaces.http.authentication import Authentication
-from assent.surfaces.http.documents import add_schema
+from assent.surfaces.http.documents import add_page, add_schema
 from assent.surfaces.http.limits.admission import Admission
 from assent.surfaces.http.limits.request_count import RequestCount
 from assent.surfaces.http.passkey_origins import Relying
 from assent.surfaces.http.public import PublicRoutes
 from assent.surfaces.http.telemetry import telemetry
+from assent.surfaces.mcp import routes as mcp
 from assent.surfaces.web import assets
 from assent.surfaces.web import errors as page_errors
 from assent.surfaces.web.pages import account, bulk, people, sign_in
@@ -70,7 +75,10 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
         openapi_url=None,
         telemetry=telemetry(),
     )
-    add_schema(app)
+    project = engine.project.loaded
+    disabled = project.http.disabled
+    if "meta" not in disabled:
+        add_schema(app, project.app, project.security)
     errors.install(app, Relying(settings.public_url).page)
     app.add_exception_handler(HTTPException, page_errors.on_http)
     app.state.error_page = page_errors.refusal
@@ -80,14 +88,14 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
     admission = Admission(settings)
     pages = _pages(services, engine, views, figures, settings, admission)
     for routes in (*_apis(services, engine, views, figures, settings, admission), *pages):
-        routing.add(app, routes)
+        app.routes.extend(parts.served(routes.routes, disabled))
+    if settings.mode is not Mode.SERVE and "meta" not in disabled:
+        add_page(app)
     for extension in extensions.installed():
         for routes in extension.routes(services, engine, settings):
             routing.add(app, routes)
-    custom, mounted = engine.project.loaded, None
-    if custom.app is not None:
-        mounted = custom_routes.mount(app, custom.app, custom.prefix)
-    _guard(app, services, engine, settings, admission, PublicRoutes(app.routes, mounted if custom.open_app else None))
+    mounted = custom_routes.mount(app, project.app) if project.app is not None else None
+    _guard(app, services, engine, settings, admission, PublicRoutes(app.routes, mounted if project.open_app else None))
     app.state.admission, app.state.max_body_values = admission, settings.max_body_values
     return app
 
@@ -145,7 +153,12 @@ def _apis(
     yield assistants.routes(engine.assistants)
     yield store.routes(engine.items)
     yield system.routes(engine.metrics)
+    calls = Calls(engine.runs, engine.threads)
+    yield mcp.routes(engine.assistants, calls)
+    agents = Agents(engine.assistants, calls, Tasks(engine.runs, engine.threads, calls))
+    yield a2a.routes(agents, settings.public_url)
     yield insights.routes(figures)
+    yield ui.routes(engine.project.loaded.ui)
 
 
 def _pages(
@@ -196,9 +209,14 @@ def _guard(
     )
     app.add_middleware(boundary.BodyLimit, limit=settings.max_body_bytes, public=public)
     app.add_middleware(boundary.LastResort)
-    app.add_middleware(CORSMiddleware, **boundary.cors(settings))
+    http = engine.project.loaded.http
+    if http.headers.includes:
+        app.add_middleware(boundary.ConfigurableHeaders, rules=http.headers)
+    app.add_middleware(CORSMiddleware, **boundary.cors(settings, http.cors))
     app.add_middleware(boundary.HostCheck, settings=settings)
     app.add_middleware(RequestCount, metrics=engine.metrics)
+    if http.mount_prefix:
+        app.add_middleware(boundary.Prefix, prefix=http.mount_prefix, routes=app.routes)
     app.add_middleware(boundary.RequestLog)
 
 

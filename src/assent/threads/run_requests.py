@@ -9,7 +9,7 @@ from typing import Any
 from assent.identity.model.visibility import Visible
 from assent.threads.model.configs import clean_configurable, clean_run_metadata, clean_tags
 from assent.threads.model.runs import Strategy
-from assent.threads.model.threads import Visibility
+from assent.threads.model.threads import Lifetime, Visibility
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,10 @@ class RunRequest:
     keep_thread: bool = False
     durability: str = "async"
     webhook: str | None = None
+    lifetime: Lifetime | None = None
+    """Of a thread that is created for the run."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Headers that the project adds to the configuration, over the caller's own values."""
     caller_metadata: dict[str, Any] | None = None
     """The caller's own metadata, where the project's auth handler was able to change it."""
     cron: dict[str, str] = field(default_factory=dict)
@@ -82,3 +86,5 @@ class Place:
     visible: Visible | None = None
     visibility: Visibility = Visibility.SHARED
     """Of a thread that is created for the run."""
+    lifetime: Lifetime | None = None
+    """The default of such a thread."""

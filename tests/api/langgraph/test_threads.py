@@ -398,7 +398,7 @@ async def test_storage_reports_bytes_by_table(client: httpx.AsyncClient, convers
     storage = (await client.get(f"/threads/{thread_id}/storage")).json()
     assert storage["thread_id"] == thread_id
     assert storage["total_bytes"] == storage["checkpoints"]["bytes"] + storage["pending_writes"]["bytes"]
-    assert storage["checkpoints"]["rows"] == 2
+    assert storage["checkpoints"]["count"] == 2
     assert storage["tables"]["runs"]["rows"] == 1
     assert storage["tables"]["threads"]["bytes"] > 1000
     fresh = (await client.post("/threads", json={})).json()["thread_id"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import logging
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,14 @@ from typing import Any
 import pytest
 
 from assent.errors import ManifestError
-from assent.runs.project.manifest import read_manifest
+from assent.runs.headers import HeaderRules
+from assent.runs.project.manifest import KNOWN, Cors, read_manifest
+from assent.threads.model.threads import Lifetime, Thinning, ThreadSweep
 from assent.threads.rows.memory import MemorySection
+from tests.missing import missing
 from tests.unit.engine.conftest import Project
+
+REFERENCE = Path(__file__).parents[3] / ".tools" / "reference"
 
 
 def test_graphs_are_files_modules_or_objects(project: Project, tmp_path: Path) -> None:
@@ -70,13 +76,13 @@ def test_http_auth_store_and_checkpointer_are_kept(project: Project, tmp_path: P
     )
     assert manifest.http.app is not None
     assert manifest.http.app.file == tmp_path / "app.py"
-    assert (manifest.http.include_headers, manifest.http.exclude_headers) == (("x-team-*",), ("x-team-key",))
-    assert manifest.http.cors == {"allow_origins": ["https://a.example"]}
+    assert manifest.http.headers == HeaderRules(("x-team-*",), ("x-team-key",))
+    assert manifest.http.cors == Cors(("https://a.example",))
     assert manifest.http.disabled == frozenset({"mcp"})
     assert manifest.auth is not None
     assert (manifest.auth.source.attribute, manifest.auth.disable_studio_auth) == ("auth", True)
     assert manifest.store["index"]["dims"] == 3
-    assert manifest.checkpointer["ttl"] == {"default_ttl": 60}
+    assert manifest.sweep == ThreadSweep(Lifetime(60))
     assert manifest.checkpoint_types == ("my_agent.models:Plan",)
 
 
@@ -84,6 +90,39 @@ def test_store_ttl_of_the_manifest_is_read(project: Project) -> None:
     assert project().memory == MemorySection(None, True)
     ttl = {"default_ttl": 1.5, "refresh_on_read": False, "sweep_interval_minutes": 5}
     assert project(store={"ttl": ttl}).memory == MemorySection(1.5, False)
+
+
+def test_checkpointer_ttl_of_the_manifest_is_read(project: Project) -> None:
+    assert project().sweep == ThreadSweep()
+    ttl = {"strategy": "keep_latest", "default_ttl": 1.5, "sweep_interval_minutes": 5, "sweep_limit": 10}
+    assert project(checkpointer={"ttl": ttl}).sweep == ThreadSweep(Lifetime(1.5, Thinning.KEEP_LATEST), 5, 10)
+
+
+def test_built_user_interface_is_found(project: Project, tmp_path: Path) -> None:
+    assert project({"ui.js": ""}, ui={"agent": "./ui.js"}).ui == {"agent": tmp_path / "ui.js"}
+
+
+def _fields(schema: ast.ClassDef) -> set[str]:
+    lines = [line.target for line in schema.body if isinstance(line, ast.AnnAssign)]
+    return {target.id for target in lines if isinstance(target, ast.Name)}
+
+
+def test_every_field_of_the_reference_is_honoured_or_refused() -> None:
+    """A field that a newer reference adds fails here, until someone decides what it means."""
+    file = next(REFERENCE.glob("lib/*/site-packages/langgraph_cli/schemas.py"), None)
+    if file is None:
+        missing("the reference server: make .tools/reference/.stamp")
+    schemas = {part.name: _fields(part) for part in ast.parse(file.read_text()).body if isinstance(part, ast.ClassDef)}
+    assert schemas["Config"] == KNOWN[""]
+    assert schemas["HttpConfig"] == KNOWN["http"] - {"disable_event_streaming"}
+    assert schemas["CorsConfig"] == KNOWN["http.cors"]
+    assert schemas["ConfigurableHeaderConfig"] == KNOWN["http.configurable_headers"]
+    assert schemas["AuthConfig"] == KNOWN["auth"]
+    assert schemas["CheckpointerConfig"] == KNOWN["checkpointer"]
+    assert schemas["ThreadTTLConfig"] == KNOWN["checkpointer.ttl"]
+    assert schemas["StoreConfig"] == KNOWN["store"]
+    assert schemas["TTLConfig"] == KNOWN["store.ttl"]
+    assert schemas["GraphDef"] == {"path", "description"}
 
 
 def test_unknown_keys_are_ignored_with_a_debug_line(project: Project, caplog: pytest.LogCaptureFixture) -> None:
@@ -112,6 +151,25 @@ def test_unknown_keys_are_ignored_with_a_debug_line(project: Project, caplog: py
         ({"http": {"configurable_headers": {"includes": "x"}}}, "http.configurable_headers.includes must be a list"),
         ({"auth": {"disable_studio_auth": True}}, "auth.path must name a file or module and an object, not None"),
         ({"store": []}, "store must be an object, not a list"),
+        ({"encryption": {"path": "./e.py:e"}}, "encryption is not supported"),
+        ({"priority": {"path": "./p.py:p"}}, "priority is not supported"),
+        ({"auth": {"path": "./a.py:a", "cache": {"ttl_seconds": 1}}}, "auth.cache is not supported"),
+        ({"auth": {"path": "./a.py:a", "openapi": {"security": {}}}}, "auth.openapi.security must be a list"),
+        ({"http": {"disable_everything": True}}, "http.disable_everything is not supported"),
+        ({"http": {"middleware_order": "middleware_first"}}, "http.middleware_order 'middleware_first' is not"),
+        ({"http": {"mount_prefix": "api/"}}, "http.mount_prefix 'api/' must begin with '/'"),
+        ({"http": {"logging_headers": {"includes": 1}}}, "http.logging_headers.includes must be a list"),
+        ({"http": {"cors": {"allow_credentials": True}}}, "http.cors.allow_credentials is not supported"),
+        ({"http": {"cors": {"allow_origin_regex": "("}}}, "http.cors.allow_origin_regex is not a regular expression"),
+        ({"http": {"cors": {"max_age": "1"}}}, "http.cors.max_age must be a number, not a string"),
+        ({"ui": {"a": "./ui.tsx"}}, "ui.a: ./ui.tsx is not built"),
+        ({"ui": {"a": "./gone.js"}}, "ui.a: there is no file ./gone.js"),
+        ({"ui": {"a": 1}}, "ui.a must be the path of a file, not a number"),
+        ({"store": {"ttl": {"sweep_interval_minutes": -1}}}, "store.ttl.sweep_interval_minutes must be a number of"),
+        ({"checkpointer": {"path": "./c.py:c"}}, "checkpointer.path is not supported"),
+        ({"checkpointer": {"ttl": {"strategy": "forget"}}}, "checkpointer.ttl.strategy is 'forget'"),
+        ({"checkpointer": {"ttl": {"default_ttl": 0}}}, "checkpointer.ttl.default_ttl must be a number of minutes"),
+        ({"checkpointer": {"ttl": {"sweep_limit": 0}}}, "checkpointer.ttl.sweep_limit must be a positive number"),
         ({"store": {"ttl": 60}}, "store.ttl must be an object, not a number"),
         ({"store": {"ttl": {"default_ttl": 0}}}, "store.ttl.default_ttl must be a number of minutes, not 0"),
         ({"store": {"ttl": {"refresh_on_read": 1}}}, "store.ttl.refresh_on_read must be true or false, not a number"),

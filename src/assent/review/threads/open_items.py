@@ -16,3 +16,9 @@ def are_unsettled(tx: Tx, thread_id: str) -> bool:
     thread."""
     gated = any(item.gated for item in items.open_of_thread(tx, thread_id))
     return gated or bool(items.decided_of_thread(tx, thread_id) or items.left_in_doubt(tx, thread_id))
+
+
+def gated_questions(tx: Tx, thread_id: str) -> dict[str, str]:
+    """Interrupt id → item id, of the questions that only a person may answer."""
+    waiting = items.open_of_thread(tx, thread_id, lock=False)
+    return {str(item.interrupt_id): item.id for item in waiting if item.gated}

@@ -15,6 +15,7 @@ import logging
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from assent.errors import LoadError
@@ -26,7 +27,8 @@ from assent.runs.checkpoints.serde import VARIABLE, listed_types, require_strict
 from assent.runs.checkpoints.types import CheckpointTypes, is_installed
 from assent.runs.project.graphs import FactoryGraph, GraphSpec, StaticGraph, compiled
 from assent.runs.project.imports import authors_code, import_object, put_on_path
-from assent.runs.project.manifest import GraphEntry, Manifest
+from assent.runs.project.manifest import GraphEntry, HttpSection, Manifest
+from assent.threads.model.threads import ThreadSweep
 from assent.threads.rows.memory import MemorySection
 
 if TYPE_CHECKING:
@@ -61,9 +63,13 @@ class LoadedGraphs:
     webhooks: WebhookRules = field(default_factory=WebhookRules)
     auth: Auth | None = None
     app: ASGIApp | None = None
-    prefix: str = ""
     open_app: bool = False
     """Whether the author's routes accept requests without a credential."""
+    http: HttpSection = field(default_factory=HttpSection)
+    sweep: ThreadSweep = field(default_factory=ThreadSweep)
+    ui: Mapping[str, Path] = field(default_factory=dict)
+    security: Mapping[str, Any] = field(default_factory=dict)
+    """`auth.openapi`: the security of the author's handlers, for the OpenAPI document."""
 
 
 def prepare(manifest: Manifest) -> None:

@@ -1,8 +1,9 @@
 """Reads `langgraph.json` into a frozen manifest.
 
-The file is written for another server, so reading is lenient if that is safe (unknown keys are ignored with a debug
-line, a missing `.env` is a warning) and strict otherwise: a value of the wrong type is an error that names its key, and
-unsafe checkpoint settings are refused. Reading imports nothing and does not change the environment: `loader` does.
+The file is written for another server, so reading is lenient if that is safe (unknown keys and those of its image are
+ignored with a debug line, a missing `.env` is a warning) and strict otherwise: a value of the wrong type, an unsafe
+checkpoint setting, and a field that Assent does not support are errors that name their key. Reading imports nothing
+and does not change the environment: `loader` does.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from assent.errors import ManifestError
+from assent.runs.headers import HeaderRules
+from assent.threads.model.threads import Lifetime, Thinning, ThreadSweep
 from assent.threads.rows.memory import MemorySection
 
 log = logging.getLogger(__name__)
@@ -39,11 +42,22 @@ class GraphEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Cors:
+    """Rules for pages of other origins, added to those of the setting `cors_origins`."""
+
+    origins: tuple[str, ...] = ()
+    origin_regex: str | None = None
+    methods: tuple[str, ...] = ("*",)
+    headers: tuple[str, ...] = ("*",)
+    exposed: tuple[str, ...] = ()
+    max_age: int = 600
+
+
+@dataclass(frozen=True, slots=True)
 class HttpSection:
     app: ObjectPath | None = None
-    include_headers: tuple[str, ...] = ()
-    exclude_headers: tuple[str, ...] = ()
-    cors: Mapping[str, Any] | None = None
+    headers: HeaderRules = field(default_factory=HeaderRules)
+    cors: Cors = Cors()
     disabled: frozenset[str] = frozenset()
     mount_prefix: str = ""
     custom_route_auth: bool = True
@@ -54,6 +68,9 @@ class HttpSection:
 class AuthSection:
     source: ObjectPath
     disable_studio_auth: bool = False
+    """Accepted and always in effect: `x-auth-scheme: langsmith` gives no access."""
+    openapi: Mapping[str, Any] = field(default_factory=dict)
+    """The security of the author's handlers, for the OpenAPI document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +100,76 @@ class Manifest:
     store: Mapping[str, Any] = field(default_factory=dict)
     memory: MemorySection = field(default_factory=MemorySection)
     index: IndexSection | None = None
-    checkpointer: Mapping[str, Any] = field(default_factory=dict)
+    sweep: ThreadSweep = field(default_factory=ThreadSweep)
     checkpoint_types: tuple[str, ...] = ()
     webhooks: Mapping[str, Any] = field(default_factory=dict)
+    ui: Mapping[str, Path] = field(default_factory=dict)
+    """Graph → the built file of its user interface."""
 
 
-_USED = frozenset({"graphs", "env", "dependencies", "http", "auth", "store", "checkpointer", "webhooks"})
-_USED_HTTP = frozenset({"app", "configurable_headers", "cors", "mount_prefix", "enable_custom_route_auth"})
+_USED = frozenset({"graphs", "env", "dependencies", "http", "auth", "store", "checkpointer", "webhooks", "ui"})
+_REFUSED = {
+    "encryption": "encrypt the database's disk instead",
+    "priority": "runs are executed in the order of their creation",
+    "checkpointer.path": "Assent stores checkpoints in its own database",
+    "auth.cache": "every request is authenticated",
+    "http.cors.allow_credentials": "cookies give no access to other origins; their pages send a key",
+}
+_USED_HTTP = frozenset(
+    {
+        "app",
+        "configurable_headers",
+        "logging_headers",
+        "cors",
+        "mount_prefix",
+        "enable_custom_route_auth",
+        "middleware_order",
+    }
+)
+PARTS = frozenset({"assistants", "threads", "runs", "store", "mcp", "a2a", "meta", "ui", "webhooks", "event_streaming"})
+"""What `http.disable_*` switches off."""
+
+_OF_THE_IMAGE = frozenset(
+    {
+        "python_version",
+        "node_version",
+        "api_version",
+        "_INTERNAL_docker_tag",
+        "base_image",
+        "image_distro",
+        "pip_config_file",
+        "pip_installer",
+        "source",
+        "dockerfile_lines",
+        "keep_pkg_tools",
+    }
+)
+"""How `langgraph build` makes an image: nothing that a server does."""
+
+KNOWN: Mapping[str, frozenset[str]] = {
+    "": _USED | _OF_THE_IMAGE | {"encryption", "priority"},
+    "http": _USED_HTTP | {f"disable_{part}" for part in PARTS},
+    "http.cors": frozenset(
+        {
+            "allow_origins",
+            "allow_methods",
+            "allow_headers",
+            "allow_credentials",
+            "allow_origin_regex",
+            "expose_headers",
+            "max_age",
+        }
+    ),
+    "http.configurable_headers": frozenset({"includes", "excludes"}),
+    "auth": frozenset({"path", "disable_studio_auth", "openapi", "cache"}),
+    "checkpointer": frozenset({"path", "ttl", "serde"}),
+    "checkpointer.ttl": frozenset({"strategy", "default_ttl", "sweep_interval_minutes", "sweep_limit"}),
+    "store": frozenset({"index", "ttl"}),
+    "store.ttl": frozenset({"refresh_on_read", "default_ttl", "sweep_interval_minutes"}),
+}
+"""The fields of each section that have a meaning here: honoured, refused by name, or of the image."""
+
+_BUILT = (".js", ".mjs")
 _MOST_DIMENSIONS = 16_000
 _GRAPH_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -98,7 +178,11 @@ def read_manifest(path: Path) -> Manifest:
     """Reads the file at `path`; paths inside it are relative to its folder."""
     document = _document(path)
     root = path.resolve().parent
+    _refuse_unsupported(document)
     _note_unknown(document, _USED, "")
+    for key, fields in KNOWN.items():
+        if key and isinstance(part := _at(document, key), Mapping):
+            _note_unknown(part, fields, f"{key}.")
     return Manifest(
         root=root,
         graphs=_graphs(document, root),
@@ -109,9 +193,10 @@ def read_manifest(path: Path) -> Manifest:
         store=_persistence(document, "store"),
         memory=_memory(_section(document, "store")),
         index=_index(_section(document, "store"), root),
-        checkpointer=_persistence(document, "checkpointer"),
+        sweep=_sweep(_typed(_section(document, "checkpointer"), "ttl", dict, {}, "checkpointer")),
         checkpoint_types=_checkpoint_types(document),
         webhooks=_section(document, "webhooks"),
+        ui=_ui(document, root),
     )
 
 
@@ -202,18 +287,67 @@ def _roots(document: Mapping[str, Any], root: Path) -> tuple[Path, ...]:
 
 def _http(document: Mapping[str, Any], root: Path) -> HttpSection:
     section = _section(document, "http")
-    headers = _typed(section, "configurable_headers", dict, {}, "http")
     flags = {key for key in section if key.startswith("disable_")}
-    _note_unknown(section, _USED_HTTP | flags, "http.")
+    if unknown := {flag for flag in flags if flag.removeprefix("disable_") not in PARTS}:
+        raise ManifestError(f"http.{min(unknown)} is not supported", hint=f"one of: {', '.join(sorted(PARTS))}")
+    if section.get("middleware_order") not in (None, "auth_first"):
+        raise ManifestError(
+            f"http.middleware_order {section['middleware_order']!r} is not supported",
+            hint="auth_first: every request is authenticated before the author's app sees it",
+        )
+    _header_rules(section, "logging_headers")  # checked only: no header is logged
     return HttpSection(
         app=_object_path(section["app"], "http.app", root) if section.get("app") is not None else None,
-        include_headers=_strings(headers, "includes", "http.configurable_headers"),
-        exclude_headers=_strings(headers, "excludes", "http.configurable_headers"),
-        cors=_typed(section, "cors", dict, None, "http"),
+        headers=_header_rules(section, "configurable_headers"),
+        cors=_cors(_typed(section, "cors", dict, {}, "http")),
         disabled=frozenset(flag[len("disable_") :] for flag in flags if _typed(section, flag, bool, False, "http")),
-        mount_prefix=_typed(section, "mount_prefix", str, "", "http"),
+        mount_prefix=_prefix(_typed(section, "mount_prefix", str, "", "http")),
         custom_route_auth=_typed(section, "enable_custom_route_auth", bool, True, "http"),
     )
+
+
+def _prefix(text: str) -> str:
+    if text and (not text.startswith("/") or text.endswith("/")):
+        raise ManifestError(f"http.mount_prefix {text!r} must begin with '/' and not end with it", hint="/my-api")
+    return text
+
+
+def _header_rules(section: Mapping[str, Any], key: str) -> HeaderRules:
+    rules = _typed(section, key, dict, {}, "http")
+    return HeaderRules(_strings(rules, "includes", f"http.{key}"), _strings(rules, "excludes", f"http.{key}"))
+
+
+def _cors(section: Mapping[str, Any]) -> Cors:
+    within = "http.cors"
+    regex = _typed(section, "allow_origin_regex", str, None, within)
+    try:
+        re.compile(regex or "")
+    except re.error as error:
+        raise ManifestError(f"{within}.allow_origin_regex is not a regular expression: {error}") from None
+    return Cors(
+        origins=_strings(section, "allow_origins", within),
+        origin_regex=regex,
+        methods=_strings(section, "allow_methods", within) or ("*",),
+        headers=_strings(section, "allow_headers", within) or ("*",),
+        exposed=_strings(section, "expose_headers", within),
+        max_age=_typed(section, "max_age", int, 600, within),
+    )
+
+
+def _ui(document: Mapping[str, Any], root: Path) -> dict[str, Path]:
+    return {name: _built(name, value, root) for name, value in _typed(document, "ui", dict, {}).items()}
+
+
+def _built(name: str, value: Any, root: Path) -> Path:
+    """Assent serves files that the author has built; it runs no bundler."""
+    if not isinstance(value, str):
+        raise ManifestError(f"ui.{name} must be the path of a file, not {_kind(value)}")
+    file = (root / value).resolve()
+    if file.suffix not in _BUILT:
+        raise ManifestError(f"ui.{name}: {value} is not built", hint="build it, and name the built .js file")
+    if not file.is_file():
+        raise ManifestError(f"ui.{name}: there is no file {value}")
+    return file
 
 
 def _auth(document: Mapping[str, Any], root: Path) -> AuthSection | None:
@@ -221,7 +355,10 @@ def _auth(document: Mapping[str, Any], root: Path) -> AuthSection | None:
     if not section:
         return None
     source = _object_path(section.get("path"), "auth.path", root)
-    return AuthSection(source, _typed(section, "disable_studio_auth", bool, False, "auth"))
+    shown = _typed(section, "openapi", dict, {}, "auth")
+    for key, kind in (("securitySchemes", dict), ("security", list), ("paths", dict)):
+        _typed(shown, key, kind, None, "auth.openapi")
+    return AuthSection(source, _typed(section, "disable_studio_auth", bool, False, "auth"), shown)
 
 
 def _checkpoint_types(document: Mapping[str, Any]) -> tuple[str, ...]:
@@ -258,10 +395,45 @@ def _index(store: Mapping[str, Any], root: Path) -> IndexSection | None:
 
 def _memory(section: Mapping[str, Any]) -> MemorySection:
     ttl = _typed(section, "ttl", dict, {}, "store")
-    minutes = ttl.get("default_ttl")
-    if minutes is not None and (isinstance(minutes, bool) or not isinstance(minutes, int | float) or minutes <= 0):
-        raise ManifestError(f"store.ttl.default_ttl must be a number of minutes, not {minutes!r}")
+    minutes = _minutes(ttl, "default_ttl", "store.ttl")
+    _minutes(ttl, "sweep_interval_minutes", "store.ttl")  # checked only: an expired item disappears at once
     return MemorySection(minutes, _typed(ttl, "refresh_on_read", bool, True, "store.ttl"))
+
+
+def _sweep(ttl: Mapping[str, Any]) -> ThreadSweep:
+    within = "checkpointer.ttl"
+    strategy = _typed(ttl, "strategy", str, Thinning.DELETE.value, within)
+    if strategy not in tuple(Thinning):
+        raise ManifestError(f"{within}.strategy is {strategy!r}", hint=f"one of: {', '.join(Thinning)}")
+    minutes = _minutes(ttl, "default_ttl", within)
+    limit = _typed(ttl, "sweep_limit", int, None, within)
+    if limit is not None and (isinstance(limit, bool) or limit < 1):
+        raise ManifestError(f"{within}.sweep_limit must be a positive number, not {limit!r}")
+    return ThreadSweep(
+        lifetime=Lifetime(minutes, Thinning(strategy)) if minutes is not None else None,
+        every_minutes=_minutes(ttl, "sweep_interval_minutes", within) or ThreadSweep().every_minutes,
+        limit=limit,
+    )
+
+
+def _minutes(document: Mapping[str, Any], key: str, within: str) -> float | None:
+    value = document.get(key)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= 0):
+        raise ManifestError(f"{within}.{key} must be a number of minutes, not {value!r}")
+    return value
+
+
+def _refuse_unsupported(document: Mapping[str, Any]) -> None:
+    for key, hint in _REFUSED.items():
+        if _at(document, key):
+            raise ManifestError(f"{key} is not supported", hint=hint)
+
+
+def _at(document: Any, key: str) -> Any:
+    """The value at a dotted key; None where there is none."""
+    for part in key.split("."):
+        document = document.get(part) if isinstance(document, Mapping) else None
+    return document
 
 
 def _persistence(document: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -298,7 +470,13 @@ def _path(within: str, key: str) -> str:
     return f"{within}.{key}" if within else key
 
 
-_KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
+_KINDS: dict[type, str] = {
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+    bool: "true or false",
+    int: "a number",
+}
 
 
 def _kind(value: Any) -> str:

@@ -8,15 +8,21 @@ from __future__ import annotations
 import logging
 import re
 import time
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assent import logs
 from assent.errors import AssentError, HostRefused, TooLarge
 from assent.kernel.ids import new_id
+from assent.runs import headers
+from assent.runs.headers import HeaderRules
+from assent.runs.project.manifest import Cors
 from assent.settings import LOOPBACK_ORIGIN, Mode, Settings, is_loopback
 from assent.surfaces.http import errors
 from assent.surfaces.http.origins import host_of
@@ -26,6 +32,7 @@ log = logging.getLogger("assent.access")
 
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _PUBLIC_LIMIT = 16 * 1024
+_EXPOSED = ("Location", "Content-Location", "X-Pagination-Total", "X-Pagination-Next", "X-Request-Id")
 
 
 class RequestLog:
@@ -45,9 +52,9 @@ class RequestLog:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers["X-Request-Id"] = logs.request_id.get() or ""
-                headers["X-Content-Type-Options"] = "nosniff"
+                told = MutableHeaders(scope=message)
+                told["X-Request-Id"] = logs.request_id.get() or ""
+                told["X-Content-Type-Options"] = "nosniff"
             await send(message)
 
         try:
@@ -147,16 +154,54 @@ def _declared_length(scope: Scope) -> int:
     return int(digits) if digits.isdecimal() else 0
 
 
-def cors(settings: Settings) -> dict[str, Any]:
-    """Allows pages of the configured origins, and in `dev` and `demo` any page on loopback.
+def cors(settings: Settings, project: Cors) -> dict[str, Any]:
+    """Allows pages of the origins in the settings and in the project's file, and in `dev` and `demo` any page on
+    loopback.
 
     Cookies are not sent across origins, so credentials stay off and `*` is safe.
     """
+    local = None if settings.mode is Mode.SERVE else LOOPBACK_ORIGIN
+    patterns = [f"(?:{pattern})" for pattern in (local, project.origin_regex) if pattern]
     return {
-        "allow_origins": settings.cors_origins,
-        "allow_origin_regex": None if settings.mode is Mode.SERVE else LOOPBACK_ORIGIN,
-        "allow_methods": ["*"],
-        "allow_headers": ["*"],
+        "allow_origins": [*settings.cors_origins, *project.origins],
+        "allow_origin_regex": "|".join(patterns) or None,
+        "allow_methods": list(project.methods),
+        "allow_headers": list(project.headers),
         "allow_private_network": True,
-        "expose_headers": ["Location", "Content-Location", "X-Pagination-Total", "X-Pagination-Next", "X-Request-Id"],
+        "expose_headers": [*_EXPOSED, *project.exposed],
+        "max_age": project.max_age,
     }
+
+
+class Prefix:
+    """Serves every route below `http.mount_prefix` too. A path that is a route of its own keeps its meaning."""
+
+    def __init__(self, app: ASGIApp, prefix: str, routes: Sequence[BaseRoute]) -> None:
+        self.app = app
+        self._prefix = prefix
+        self._own = tuple(route for route in routes if getattr(route, "path", ""))  # the author's app is mounted at ""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] in ("http", "websocket"):
+            path = scope["path"].removeprefix(self._prefix)
+            is_below = path != scope["path"] and (not path or path.startswith("/"))
+            if is_below and not any(route.matches(scope)[0] is Match.FULL for route in self._own):
+                scope = {**scope, "path": path or "/", "raw_path": quote(path or "/").encode()}
+        await self.app(scope, receive, send)
+
+
+class ConfigurableHeaders:
+    """Remembers the headers that the project selects, for the runs that this request starts."""
+
+    def __init__(self, app: ASGIApp, rules: HeaderRules) -> None:
+        self.app = app
+        self._rules = rules
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            return await self.app(scope, receive, send)
+        token = headers.present.set(self._rules.chosen(scope["headers"]))
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            headers.present.reset(token)

@@ -14,9 +14,9 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp
 
 
-def mount(app: FastAPI, custom: ASGIApp, prefix: str) -> Mount:
+def mount(app: FastAPI, custom: ASGIApp) -> Mount:
     """Routes all requests that match no route of ours to the author's app."""
-    mounted = Mount(prefix.rstrip("/"), app=custom)
+    mounted = Mount("", app=custom)
     app.routes.append(mounted)
     return mounted
 

@@ -88,3 +88,12 @@ def router(prefix: str, tag: str) -> APIRouter:
 def add(app: FastAPI | APIRouter, routes: APIRouter) -> None:
     """Adds the routes themselves: `include_router` would create every route a second time."""
     app.routes.extend(routes.routes)
+
+
+def holds_nul(value: Any) -> bool:
+    """Whether a text in it contains U+0000, which Postgres cannot store."""
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, dict):
+        return any(map(holds_nul, value)) or any(map(holds_nul, value.values()))
+    return isinstance(value, list) and any(map(holds_nul, value))

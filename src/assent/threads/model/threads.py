@@ -107,6 +107,15 @@ class Lifetime:
 
 
 @dataclass(frozen=True, slots=True)
+class ThreadSweep:
+    """The default lifetime of new threads, how often expired ones are looked for, and how many at once."""
+
+    lifetime: Lifetime | None = None
+    every_minutes: float = 1.0
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A search for threads, with its order. `metadata` and `values` are contained in the thread's own."""
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from assent.errors import Invalid, InvalidJson
 from assent.kernel import canonical, fair_threads
 from assent.surfaces.http.limits.execution import executed
-from assent.surfaces.http.routing import StrictRequest, as_json, read, require_declared
+from assent.surfaces.http.routing import StrictRequest, as_json, holds_nul, read, require_declared
 
 NOT_JSON = "Invalid JSON in request body"
 
@@ -52,7 +52,7 @@ async def parsed(text: bytes, max_values: int) -> Any:
 
 
 async def _require_storable(text: bytes, value: Any) -> None:
-    if b"\\u0000" in text and await fair_threads.beside(_holds_nul, value):
+    if b"\\u0000" in text and await fair_threads.beside(holds_nul, value):
         raise Invalid("a text in the body contains the character U+0000, which cannot be stored")
 
 
@@ -87,11 +87,3 @@ def router(prefix: str, tag: str) -> APIRouter:
     return APIRouter(
         prefix=prefix, tags=[tag], route_class=LangGraphRoute, responses=failures, strict_content_type=False
     )
-
-
-def _holds_nul(value: Any) -> bool:
-    if isinstance(value, str):
-        return "\0" in value
-    if isinstance(value, dict):
-        return any(map(_holds_nul, value)) or any(map(_holds_nul, value.values()))
-    return isinstance(value, list) and any(map(_holds_nul, value))

@@ -14,7 +14,6 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from assent.errors import Invalid
 from assent.identity.model.access import Principal
-from assent.kernel.ids import new_id
 from assent.kernel.limits import MOST_LISTED
 from assent.runs.engine.stream import MODES
 from assent.runs.runs import Runs
@@ -197,7 +196,7 @@ async def _created(runs: Runs, caller: Principal, thread_id: str | None, body: R
 
 
 async def _streamed(runs: Runs, caller: Principal, thread_id: str | None, body: RunBody) -> Response:
-    run, subscription = await _followed(runs, caller, thread_id, body)
+    run, subscription = await runs.begin(caller, thread_id, _request(body, thread_id))
     gone = _canceller(runs, caller, run) if body.on_disconnect == "cancel" else None
     frames = streams.live(subscription, with_id=body.stream_resumable, on_gone=gone)
     return streams.sse(frames, _location(run, thread_id))
@@ -206,27 +205,13 @@ async def _streamed(runs: Runs, caller: Principal, thread_id: str | None, body: 
 async def _waited(
     runs: Runs, caller: Principal, executing: Execution, thread_id: str | None, body: RunBody
 ) -> Response:
-    run, subscription = await _followed(runs, caller, thread_id, body)
+    run, subscription = await runs.begin(caller, thread_id, _request(body, thread_id))
     executing.end()
     location = _location(run, thread_id)
     if (done := await streams.soon(subscription)) is not None:
         return Response(done, media_type="application/json", headers=streams.locations(location, "join"))
     gone = _canceller(runs, caller, run) if body.on_disconnect == "cancel" else None
     return _document(streams.result(subscription, on_gone=gone), location)
-
-
-async def _followed(runs: Runs, caller: Principal, thread_id: str | None, body: RunBody) -> tuple[Run, Subscription]:
-    """Creates a run, subscribed before its first frame. Only its caller sees a stateless run."""
-    run_id = new_id()
-    subscription = runs.follow(caller, run_id)
-    try:
-        run = await runs.create(caller, thread_id, _request(body, thread_id), run_id=run_id)
-        if thread_id is None:
-            return run, runs.guarded(subscription, caller, run.thread_id)
-        return run, await runs.shown(subscription, caller, thread_id)
-    except BaseException:
-        subscription.close()
-        raise
 
 
 def _request(body: RunBody, thread_id: str | None) -> RunRequest:

@@ -1,47 +1,20 @@
-"""REST: the server's info and metrics, and the parts of the LangGraph API that are not served yet.
-
-Those answer 404 with a text and a code, and are false in the flags of `/info`, so that a client can check first.
-Clients repeat a request for any 5xx.
-"""
+"""REST: the server's info and metrics. The flags of `/info` tell clients what is served."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastapi import APIRouter, Response
 from fastapi.responses import PlainTextResponse
 
-from assent.errors import NotServed
 from assent.runs.metrics import Metrics, Snapshot
 from assent.surfaces.http.authentication import Caller
 from assent.surfaces.http.public import public
 from assent.surfaces.http.routing import router
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
-
-
-class Missing(NamedTuple):
-    """A part of the API that is not served yet: its flag in `/info`, its name, its routes."""
-
-    flag: str
-    title: str
-    routes: tuple[tuple[str, str], ...]
-
-
-MISSING = (
-    Missing("mcp", "The MCP endpoint", (("GET POST DELETE", "/mcp"), ("GET POST DELETE", "/mcp/"))),
-    Missing(
-        "a2a",
-        "The A2A endpoint",
-        (
-            ("POST", "/a2a/{assistant_id}"),
-            ("GET", "/a2a/{assistant_id}/.well-known/agent-card.json"),
-            ("GET", "/.well-known/agent-card.json"),
-        ),
-    ),
-)
 
 
 def routes(metrics: Metrics) -> APIRouter:
@@ -59,30 +32,19 @@ def routes(metrics: Metrics) -> APIRouter:
         snapshot = await metrics.snapshot(caller)
         return _json(snapshot) if format == "json" else PlainTextResponse(_text(snapshot), media_type=_PROMETHEUS)
 
-    for part in MISSING:
-        for methods, path in part.routes:
-            api.add_api_route(path, _refusal(part), methods=methods.split(), include_in_schema=False)
     return api
 
 
 def _info() -> dict[str, Any]:
     tracing = dict.fromkeys(("langsmith", "langsmith_tracing_replicas", "langsmith_tracing_session_on_runs"), False)
-    served = dict.fromkeys(("assistants", "crons", "store", "event_streaming", "strict_resume"), True)
-    flags = {**served, **tracing}
+    served = dict.fromkeys(("assistants", "crons", "store", "event_streaming", "mcp", "a2a", "strict_resume"), True)
     nothing = {"project_id": None, "host_revision_id": None, "revision_id": None, "tenant_id": None}
     return {
         "version": version("assent"),
         "langgraph_py_version": version("langgraph"),
-        "flags": flags | {part.flag: False for part in MISSING},
+        "flags": {**served, **tracing},
         "host": {"kind": "self-hosted", **nothing},
     }
-
-
-def _refusal(part: Missing) -> Callable[[], Coroutine[Any, Any, None]]:
-    async def refuse() -> None:
-        raise NotServed(f"{part.title}: not served by this version of Assent yet.", feature=part.flag)
-
-    return refuse
 
 
 def _json(snapshot: Snapshot) -> dict[str, Any]:

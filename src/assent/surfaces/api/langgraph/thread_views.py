@@ -96,14 +96,23 @@ class SizeView(BaseModel):
     bytes: int
 
 
+class StoredView(BaseModel):
+    count: int
+    bytes: int
+
+
+class ChannelsView(StoredView):
+    by_channel: dict[str, StoredView]
+
+
 class StorageView(BaseModel):
     """Channel values are stored inside their checkpoints, so they have no size of their own."""
 
     thread_id: str
     total_bytes: int
-    checkpoints: SizeView
-    channel_values: SizeView
-    pending_writes: SizeView
+    checkpoints: StoredView
+    channel_values: ChannelsView
+    pending_writes: StoredView
     tables: dict[str, SizeView]
 
 
@@ -151,9 +160,12 @@ def search_result_json(thread: Thread, select: Collection[str] | None, extract: 
 
 def storage_json(thread_id: str, sizes: Mapping[str, Size]) -> Json:
     tables = {name: size._asdict() for name, size in sizes.items()}
-    stored = {"checkpoints": tables["checkpoints"], "pending_writes": tables["checkpoint_writes"]}
+    stored = {
+        name: {"count": sizes[table].rows, "bytes": sizes[table].bytes}
+        for name, table in (("checkpoints", "checkpoints"), ("pending_writes", "checkpoint_writes"))
+    }
     total = sum(size["bytes"] for size in stored.values())
-    inside = {"channel_values": {"rows": 0, "bytes": 0}}
+    inside = {"channel_values": {"count": 0, "bytes": 0, "by_channel": {}}}
     return {"thread_id": thread_id, "total_bytes": total, **stored, **inside, "tables": tables}
 
 

@@ -168,8 +168,9 @@ async def _require_credentials(services: Services, conf: Settings, graphs: Loade
 
 
 def _housekeeping(services: Services, engine: Engine) -> list[Repeating]:
+    sweep = engine.threads.sweep.every_minutes
     return [
-        Repeating("expiry of threads", every(_MINUTE, engine.threads.delete_expired)),
+        Repeating("expiry of threads", every(sweep * _MINUTE, engine.threads.delete_expired)),
         Repeating("count for quotas", every(10 * _MINUTE, services.usage.refresh)),
         Repeating("retention", every(60 * _MINUTE, services.retention.prune)),
     ]

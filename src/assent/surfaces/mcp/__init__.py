@@ -1,0 +1,1 @@
+"""LangGraph's MCP endpoint: every assistant is a tool."""

@@ -895,13 +895,17 @@ class TestDocumentation:
     @pytest.mark.promise("REVIEW-51")
     @pytest.mark.usefixtures("registered")
     def test_the_ten_lines_work(self) -> None:
-        first, second = blocks(read("docs/renderers.md"), "python")
+        first, titled, matching = blocks(read("docs/renderers.md"), "python")
         assert len([line for line in first.splitlines() if line.strip()]) <= 10
-        exec(first, {"__name__": "invoices"})  # noqa: S102
+        names = {"__name__": "invoices"}
+        exec(first, names)  # noqa: S102
         page = drawn(rendered(asked("invoice", {"total": "5.00", "currency": "EUR", "payee": "Nordwind"})))
         assert "<strong>5.00</strong> EUR" in page
         assert "Nordwind" in page
-        exec(second, {"__name__": "invoices"})  # noqa: S102
+        exec(titled, names)  # noqa: S102
+        voucher = asked("voucher", {"amount": "5.00", "currency": "EUR"})
+        assert registry.title(voucher, voucher["actions"][0]) == "Give a voucher of 5.00"
+        exec(matching, names)  # noqa: S102
 
     def test_types_blocks_and_icons_are_told_and_no_others(self) -> None:
         text = read("docs/renderers.md")

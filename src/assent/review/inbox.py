@@ -47,6 +47,7 @@ from assent.review.model.questions import Verb
 from assent.review.requests import Request
 from assent.review.rows import item_search, items
 from assent.review.rows.item_search import Waiting
+from assent.review.rows.secrets import AuthorWords, known_words
 from assent.review.threads.secrets import require_unmasked
 from assent.threads.access import ThreadAccess
 from assent.threads.rows import threads
@@ -448,7 +449,8 @@ def _comments(tx: Tx, caller: Principal, item_id: str) -> Views:
 
 
 def _comments_of(tx: Tx, case: Case) -> Views:
-    return [comment_view(row, case) for row in items.comments_of(tx, case.item.id)]
+    words = AuthorWords(tx, case.item, case.words)
+    return [comment_view(row, words.of(row.actor)) for row in items.comments_of(tx, case.item.id)]
 
 
 def _timeline(tx: Tx, caller: Principal, item_id: str, *, limit: int, before: int | None) -> Views:
@@ -457,7 +459,8 @@ def _timeline(tx: Tx, caller: Principal, item_id: str, *, limit: int, before: in
 
 def _timeline_of(tx: Tx, case: Case, *, limit: int = MOST_EVENTS, before: int | None = None) -> Views:
     entries = events.newest_of_subject(tx, case.item.subject, limit=limit, before=before)
-    return [event_view(*entry, case) for entry in entries]
+    words = AuthorWords(tx, case.item, case.words)
+    return [event_view(event, payload, words.about(event)) for event, payload in entries]
 
 
 def _opened(tx: Tx, caller: Principal, item_id: str) -> tuple[View, Views, Views, Views]:
@@ -480,7 +483,7 @@ def _tried(tx: Tx, caller: Principal, item_id: str, proposal: Proposal) -> str:
 def _comment(tx: Tx, caller: Principal, item_id: str, text: str) -> View:
     quotas.require_storage(tx)
     item, comment_id = require_item(tx, item_id), new_id()
-    text = case_of(tx, item).words.without(text)  # the timeline is exported, so it is masked now
+    text = known_words(tx, item, caller.actor).without(text)  # the timeline is exported, so it is masked now
     _require_room(tx, item_id, text)
     items.add_comment(tx, item_id, comment_id, caller.actor, text)
     events.append(tx, caller, "item.commented", item.subject, {"comment": comment_id, "text": text})

@@ -38,7 +38,7 @@ from assent.review.model.items import LONGEST_GRACE, Item, ItemStatus, Revision,
 from assent.review.model.lifecycle import Agreed, Decided, Edited, Message, RevisionRequested
 from assent.review.model.questions import Action, Question, Resolution, Verb, Verdict
 from assent.review.model.terms import Terms, stricter
-from assent.review.rows import decisions, items
+from assent.review.rows import decisions, items, secrets
 
 LANGGRAPH = "langgraph"
 """The surface of answers in a run of the LangGraph API: the run itself delivers them."""
@@ -204,7 +204,7 @@ def withdraw(tx: Tx, item: Item, resolution: Resolution, reason: str, *, actor: 
     """Closes an item without a decision, and notifies the agent: with a rejection in its dialect, or, if the dialect
     has none, by ending the thread."""
     case = case_of(tx, item)
-    reason = case.words.without(reason)
+    reason = secrets.known_words(tx, item, actor).without(reason)
     message = None
     if item.held:
         message = consequences.callback(tx, case, {"kind": "withdrawal", "reason": reason})

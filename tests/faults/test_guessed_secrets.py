@@ -1,4 +1,7 @@
-"""A secret is not found by guesses: a text is masked only for the secrets that its author may see."""
+"""A secret of another agent's call is neither guessed nor revealed.
+
+A text is masked only for the secrets that its author may see, and a requester reveals on threads of its own only.
+"""
 
 from __future__ import annotations
 
@@ -109,6 +112,35 @@ async def test_audit_search_and_export_show_guesses_as_typed(secretive: Arena) -
     lines = map(json.loads, (await admin.get("/api/audit/export")).text.splitlines())
     [exported] = [line for line in lines if line.get("kind") == "item.commented" and "unique" in str(line)]
     assert not exported.get("withheld")
+
+
+async def test_requester_who_is_not_the_owner_of_the_thread_does_not_reveal(secretive: Arena) -> None:
+    arena = secretive
+    item = await replayed(arena, await asked(arena, visibility="shared"))
+    url = f"/api/inbox/items/{item['id']}"
+    refused = await arena.other.post(f"{url}/reveal")
+    assert (refused.status_code, refused.json()["code"]) == (403, "not_allowed")
+    assert SECRET not in refused.text
+    assert "reveal" not in (await arena.other.get(url)).json()["can"]
+    [shown] = (await arena.ana.post(f"{url}/reveal")).json()
+    assert shown["args"]["password"] == SECRET
+
+
+async def test_requester_reveals_on_a_thread_of_its_own(secretive: Arena) -> None:
+    item = await asked(secretive, visibility="shared")
+    url = f"/api/inbox/items/{item['id']}"
+    assert "reveal" in (await secretive.agent.get(url)).json()["can"]
+    [shown] = (await secretive.agent.post(f"{url}/reveal")).json()
+    assert shown["args"]["password"] == SECRET
+
+
+async def test_control_requester_of_any_thread_reveals_without_the_check_of_its_owner(
+    secretive: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = await replayed(secretive, await asked(secretive, visibility="shared"))
+    monkeypatch.setattr(secrets, "owns", lambda tx, actor, item: actor == item.requester)
+    [shown] = (await secretive.other.post(f"/api/inbox/items/{item['id']}/reveal")).json()
+    assert shown["args"]["password"] == SECRET
 
 
 async def test_control_masking_of_all_secrets_tells_which_guess_is_one(

@@ -47,7 +47,7 @@ from assent.review.model.questions import Verb
 from assent.review.requests import Request
 from assent.review.rows import item_search, items
 from assent.review.rows.item_search import Waiting
-from assent.review.rows.secrets import AuthorWords, known_words
+from assent.review.rows.secrets import AuthorWords, asks_itself, known_words
 from assent.review.threads.secrets import require_unmasked
 from assent.threads.access import ThreadAccess
 from assent.threads.rows import threads
@@ -310,8 +310,8 @@ class Inbox:
         return await self._once(caller, item_id, key, ("cancel", item_id, notes), act)
 
     async def reveal(self, caller: Principal, item_id: str) -> Views:
-        """The arguments with their secrets, for a person who may decide the item and for its requester. Recorded in the
-        timeline."""
+        """The arguments with their secrets, for a person who may decide the item, and for its requester on a thread of
+        its own. Recorded in the timeline."""
         caller.require(Scope.ITEMS_READ)
         revealing = await self._seen(caller, item_id, _reveal)
         async with noted(self._store, caller):
@@ -500,10 +500,10 @@ def _require_room(tx: Tx, item_id: str, text: str) -> None:
 
 def _reveal(tx: Tx, caller: Principal, item_id: str) -> Views:
     item = require_item(tx, item_id)
-    if caller.actor != item.requester:
+    if not asks_itself(tx, caller.actor, item):
         if not is_person(caller):
             raise Forbidden(
-                "only the requester and people who may decide can see secrets",
+                "only the requester, on a thread of its own, and people who may decide can see secrets",
                 missing=[Scope.DECIDE.value],
                 item=item.id,
             )

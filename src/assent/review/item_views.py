@@ -27,7 +27,7 @@ from assent.review.model.questions import TOO_MANY, Action, ItemType, Question, 
 from assent.review.model.secrets import Cover, Text, shown_schema
 from assent.review.model.terms import shown_args
 from assent.review.rows import decisions, grants, items
-from assent.review.rows.secrets import covering, covering_of, known_items
+from assent.review.rows.secrets import asks_itself, covering, covering_of, known_items
 from assent.threads.model.runs import RunStatus
 from assent.threads.rows import answers, runs, threads
 
@@ -265,7 +265,7 @@ def _can(tx: Tx, caller: Principal, case: Case, *, let: bool) -> list[str]:
         may |= {"cancel", *(("resubmit",) if sent_back else ())}
     if _may_undo(tx, caller, item):
         may.add("undo")
-    if (named or caller.actor == item.requester) and case.holds_secrets:
+    if case.holds_secrets and (named or asks_itself(tx, caller.actor, item)):
         may.add("reveal")
     if named and item.execution is Execution.IN_DOUBT:
         may.add("settle_doubt")

@@ -70,6 +70,12 @@ def owns(tx: Tx, actor: str, item: Item) -> bool:
     return thread is not None and thread.owner == actor
 
 
+def asks_itself(tx: Tx, actor: str, item: Item) -> bool:
+    """Whether the item is the actor's own question. An agent that replays another's shared thread is the requester of
+    its question, but the call and its secrets are the owner's."""
+    return actor == item.requester and owns(tx, actor, item)
+
+
 def known_items(tx: Tx, item: Item, actor: str) -> list[Item]:
     """The items of the item's thread whose secrets the actor may see: all for the thread's owner; for a person those
     whose rules let them decide, separation of duties aside, because an editor knows what they wrote."""

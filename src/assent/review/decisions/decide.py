@@ -223,6 +223,11 @@ def require_open(tx: Tx, item: Item, revision: int, hash: str, *, to: ItemStatus
             item.moved(to)
         raise AlreadyDecided(f"the item is {item.status}", decision=decision_view(tx, winner))
     _require_in_time(tx, item, to)
+    require_seen(item, revision, hash)
+
+
+def require_seen(item: Item, revision: int, hash: str) -> None:
+    """Refuses an approval of anything but the revision that the caller was shown."""
     if (revision, hash) != (item.revision, item.hash):
         raise StaleRevision(revision=item.revision, hash=item.hash)
 

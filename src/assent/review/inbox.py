@@ -220,12 +220,15 @@ class Inbox:
         key: str | None = None,
         proof: Proof | None = None,
     ) -> View:
-        """With several calls in doubt, `grant_id` selects one."""
+        """`grant_id` selects one of several calls in doubt. It is required where the call ran again: it names the doubt
+        that the caller was shown."""
         if proof is not None:
             await assertions.load()
 
         def act(tx: Tx) -> View:
-            settled = doubts.settle(tx, caller, item_id, outcome, notes, via=via, grant_id=grant_id, proof=proof)
+            settled = doubts.settle(
+                tx, caller, item_id, outcome, notes, via=via, grant_id=grant_id, named=True, proof=proof
+            )
             return full(tx, caller, settled)
 
         return await self._once(caller, item_id, key, ("in-doubt", item_id, outcome, notes, grant_id), act)

@@ -132,7 +132,7 @@ def full(tx: Tx, caller: Principal, item: Item, case: Case | None = None) -> Vie
             {"path": problem.path, "message": words.without(problem.message)} for problem in question.problems
         ],
         "asked": _asked(case, question),
-        "policy": item.policy,
+        "policy": {**item.policy, "problems": words.inside(item.policy["problems"])},
         "decisions": [decision_view(tx, decision, case) for decision in decisions.of_item(tx, item.id)],
         "grants": [_grant_view(grant) for grant in grants.of_item(tx, item.id)],
         "delivery": _delivery(tx, item),

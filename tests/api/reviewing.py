@@ -19,6 +19,11 @@ PATIENCE = 60.0
 Item = dict[str, Any]
 
 
+def seen(item: Item) -> dict[str, Any]:
+    """Names the item and the revision that is shown, for a standing approval."""
+    return {"item_id": item["id"], "revision": item["revision"], "hash": item["hash"]}
+
+
 @dataclass
 class Office:
     house: House

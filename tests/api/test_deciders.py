@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.api.house import Builder
-from tests.api.reviewing import Office, email, open_office, problem, script
+from tests.api.reviewing import Office, email, open_office, problem, script, seen
 
 BY = {"name": "finance only", "tool": "send_email", "then": "ask"}
 DECIDING = {"decide", "request_revision", "cancel", "settle_doubt"}
@@ -72,7 +72,7 @@ async def test_a_standing_approval_that_would_never_apply_is_refused(
     await office.policy({"rules": [{**BY, **more}]})
     now = await office.asked("batched", script(email("again")))
     for asked in (item, now):
-        given = await admin.post("/api/standing-approvals", json={"item_id": asked["id"], "lifetime_seconds": 60})
+        given = await admin.post("/api/standing-approvals", json={**seen(asked), "lifetime_seconds": 60})
         if why is None:
             assert given.status_code == 201, given.text
         else:

@@ -11,7 +11,7 @@ from assent.identity.model.access import Kind, Role, operator
 from assent.kernel import events
 from assent.settings import Mode
 from tests.api.house import LOOPBACK, Builder, House
-from tests.api.reviewing import Item, Office, email, open_office, problem, script
+from tests.api.reviewing import Item, Office, email, open_office, problem, script, seen
 from tests.authenticator import PRESENT, Authenticator
 
 SECRET_KEY = "0123456789abcdef0123456789abcdef"
@@ -393,10 +393,10 @@ class TestDeciding:
 
     async def test_item_that_needs_a_passkey_gets_no_standing_approval(self, office: Office) -> None:
         root = office.house.client(await office.house.person("root", Role.ADMIN))
-        body = {"item_id": (await office.asked("per_call", script(email())))["id"], "lifetime_seconds": 60}
+        body = {**seen(await office.asked("per_call", script(email()))), "lifetime_seconds": 60}
         problem(await root.post("/api/standing-approvals", json=body), 409, "conflict")
         await office.policy(FREE)
-        body["item_id"] = (await office.asked("per_call", script(email())))["id"]
+        body |= seen(await office.asked("per_call", script(email())))
         assert (await root.post("/api/standing-approvals", json=body)).status_code == 201
 
 

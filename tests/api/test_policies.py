@@ -8,7 +8,7 @@ import pytest
 
 from assent.identity.model.access import Kind, Role
 from tests.api.house import Builder
-from tests.api.reviewing import Office, email, open_office, problem, script, staff
+from tests.api.reviewing import Office, email, open_office, problem, script, seen, staff
 
 TOML = """
 default = "ask"
@@ -98,7 +98,7 @@ async def test_program_cannot_loosen_the_policy(office: Office, admin: httpx.Asy
 
 async def test_program_may_revoke_a_standing_approval(office: Office, admin: httpx.AsyncClient) -> None:
     item = await office.asked("batched", script(email("hi")))
-    made = await admin.post("/api/standing-approvals", json={"item_id": item["id"], "lifetime_seconds": 60})
+    made = await admin.post("/api/standing-approvals", json={**seen(item), "lifetime_seconds": 60})
     service = office.house.client(await office.house.key(Kind.SERVICE, "policy:write", "items:read"))
     gone = await service.delete(f"/api/standing-approvals/{made.json()[0]['id']}")
     assert gone.json()["revoked_at"] is not None
@@ -241,7 +241,7 @@ async def test_dry_run_replays_a_policy_on_past_items(office: Office, admin: htt
 
 async def test_standing_approval_is_given_listed_and_revoked(office: Office, admin: httpx.AsyncClient) -> None:
     item = await office.asked("batched", script(email("hi")))
-    body = {"item_id": item["id"], "lifetime_seconds": 3600, "uses": 3}
+    body = {**seen(item), "lifetime_seconds": 3600, "uses": 3}
     made = await admin.post("/api/standing-approvals", json=body)
     assert made.status_code == 201, made.text
     [given] = made.json()
@@ -260,7 +260,7 @@ async def test_standing_approval_is_given_listed_and_revoked(office: Office, adm
 @pytest.mark.promise("P3")
 async def test_repeated_idempotency_key_gives_one_standing_approval(office: Office, admin: httpx.AsyncClient) -> None:
     item = await office.asked("batched", script(email("hi")))
-    body = {"item_id": item["id"], "lifetime_seconds": 3600}
+    body = {**seen(item), "lifetime_seconds": 3600}
 
     async def give(key: str, **other: Any) -> httpx.Response:
         return await admin.post("/api/standing-approvals", json={**body, **other}, headers={"Idempotency-Key": key})
@@ -278,7 +278,7 @@ async def test_standing_approval_is_given_only_by_people_who_write_policies(
     office: Office, admin: httpx.AsyncClient
 ) -> None:
     item = await office.asked("batched", script(email("hi")))
-    body = {"item_id": item["id"], "lifetime_seconds": 60}
+    body = {**seen(item), "lifetime_seconds": 60}
     service = office.house.client(await office.house.key(Kind.SERVICE, "policy:write", "items:read"))
     viewer = office.house.client(await office.house.person("vera", Role.VIEWER))
     for client in (office.agent, office.ana, service, viewer):
@@ -291,7 +291,7 @@ async def test_standing_approval_is_given_only_by_people_who_write_policies(
     ):
         problem(await admin.post("/api/standing-approvals", json={**body, **wrong}), 422, "invalid_request")
     held = await office.request()
-    problem(await admin.post("/api/standing-approvals", json={**body, "item_id": held["id"]}), 422, "invalid_request")
+    problem(await admin.post("/api/standing-approvals", json={**body, **seen(held)}), 422, "invalid_request")
     problem(await admin.post("/api/standing-approvals", json={**body, "item_id": "none"}), 404, "not_found")
 
 
@@ -302,7 +302,7 @@ async def test_policies_of_another_tenant_are_not_shown(office: Office, admin: h
     await boss.put("/api/policies", json={"policy": {"default": "allow"}})
     assert (await office.ana.get("/api/policies")).json()["policy"]["default"]["then"] == "ask"
     item = await office.asked("batched", script(email("hi")))
-    body = {"item_id": item["id"], "lifetime_seconds": 60}
+    body = {**seen(item), "lifetime_seconds": 60}
     problem(await boss.post("/api/standing-approvals", json=body), 404, "not_found")
     [given] = (await admin.post("/api/standing-approvals", json=body)).json()
     for sent in (boss.get, boss.delete):

@@ -10,6 +10,7 @@ import pytest
 
 from assent.review.model import policies
 from assent.review.model.policy_text import to_toml
+from tests.api.reviewing import seen
 from tests.cli.conftest import Assent
 from tests.cli.house import House, lines
 from tests.docs.documents import read
@@ -113,7 +114,8 @@ def test_standing_approval_is_given_listed_and_revoked(server: ServerProcess, as
     house = House(server, assent)
     item_id, _ = house.paused(text="x")
     with house.http(house.key) as admin:
-        body = {"item_id": item_id, "lifetime_seconds": 3600, "uses": 3}
+        item = admin.get(f"/api/inbox/items/{item_id}").json()
+        body = {**seen(item), "lifetime_seconds": 3600, "uses": 3}
         (made,) = admin.post("/api/standing-approvals", json=body).json()
     (row,) = (line for line in lines(house("policy", "standing")) if made["id"] in line)
     assert row.split()[1:3] == ["send_email", "hitl"]

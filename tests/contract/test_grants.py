@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assent.errors import Conflict, Forbidden
+from assent.errors import Conflict, Forbidden, InvalidDecision
 from assent.gate.questions import doubt
 from assent.kernel import events, jsontext
 from assent.kernel.canonical import Json
@@ -14,6 +14,7 @@ from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries
 from assent.review import thread_items
 from assent.review.decisions import decide, doubts, undo
+from assent.review.inbox import Doubt, Inbox
 from assent.review.model.grants import Call, Grant, GrantStatus, Passage, Passing
 from assent.review.model.items import Execution, Item
 from assent.review.model.questions import Verb, Verdict
@@ -163,6 +164,44 @@ async def test_settled_call_stays_settled_when_an_earlier_run_ends(store: AnySto
     await store.write(ACME, wait_for, str(item.thread_id), e=await doubtful(store, item, "e"))
     await store.write(ACME, doubts.settle, ANA, item.id, "run_again", None, via="rest")
     assert (await consume(store)).passing is Passing.GO
+
+
+async def doubted_twice(store: AnyStore) -> tuple[Item, str, str]:
+    """An item whose call was in doubt, ran again and is in doubt again, and the grants of both doubts."""
+    item = await approved(store)
+    ids = []
+    for asked_in in ("d", "e"):
+        assert (await consume(store)).passing is Passing.GO
+        asked = await doubtful(store, item, asked_in)
+        await store.write(ACME, wait_for, str(item.thread_id), **{asked_in: asked})
+        ids.append(str(asked["grant_id"]))
+        if asked_in == "d":
+            await store.write(ACME, doubts.settle, ANA, item.id, "run_again", None, via="rest")
+    return item, ids[0], ids[1]
+
+
+@pytest.mark.promise("P2")
+@pytest.mark.parametrize("outcome", ["done", "run_again", "abandon"])
+async def test_second_answer_about_a_doubt_does_not_settle_a_later_one(store: AnyStore, outcome: Doubt) -> None:
+    item, first, second = await doubted_twice(store)
+    inbox = Inbox(store)
+    for grant_id in (None, first):
+        with pytest.raises(InvalidDecision, match="grant_id") as refused:
+            await inbox.settle_doubt(ANA, item.id, outcome, grant_id=grant_id)
+        assert [grant["grant_id"] for grant in refused.value.extra["grants"]] == [second]
+    kept_item = await store.read(ACME, items.get, item.id)
+    assert kept_item is not None
+    assert kept_item.execution is Execution.IN_DOUBT
+    settled = await inbox.settle_doubt(ANA, item.id, outcome, grant_id=second)
+    assert settled["execution"] != Execution.IN_DOUBT
+
+
+async def test_control_answer_that_names_no_doubt_settles_a_later_one(
+    store: AnyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doubts, "_granted_before", lambda tx, grant: False)
+    item, _, _ = await doubted_twice(store)
+    assert (await Inbox(store).settle_doubt(ANA, item.id, "done"))["execution"] == Execution.DONE
 
 
 @pytest.mark.parametrize("outcome", ["done", "abandon"])

@@ -315,7 +315,9 @@ async def test_standing_approvals_end_with_the_right_to_give_them(store: AnyStor
     await people(store, "root", role=Role.ADMIN)
     await Policies(store).put(operator(ACME), {"default": {"name": "x", "then": "ask"}})
     [item] = await store.write(ACME, wait_for, "t", i=confirmation("c", "pay", {"n": 1}))
-    made = await Policies(store).allow_always(ana, item.id, lifetime=timedelta(days=1))
+    made = await Policies(store).allow_always(
+        ana, item.id, revision=item.revision, hash=item.hash, lifetime=timedelta(days=1)
+    )
     await lose(store, loss)
     [kept] = (await Policies(store).standing(operator(ACME))).items
     assert (kept["id"], kept["revoked_at"] is not None) == (made[0]["id"], True)
@@ -324,7 +326,7 @@ async def test_standing_approvals_end_with_the_right_to_give_them(store: AnyStor
 async def test_control_a_standing_approval_survives_a_change_of_groups(store: AnyStore) -> None:
     [ana] = await people(store, "ana", role=Role.ADMIN)
     item = await asked(store, {"default": {"name": "x", "then": "ask"}})
-    await Policies(store).allow_always(ana, item.id, lifetime=timedelta(days=1))
+    await Policies(store).allow_always(ana, item.id, revision=item.revision, hash=item.hash, lifetime=timedelta(days=1))
     await lose(store, "out of the group")
     [kept] = (await Policies(store).standing(operator(ACME))).items
     assert kept["revoked_at"] is None

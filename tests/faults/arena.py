@@ -21,6 +21,11 @@ from tests.workers import until
 Json = dict[str, Any]
 
 
+def doubted(item: Json) -> str | None:
+    """The grant of the item's call that is in doubt."""
+    return next((grant["id"] for grant in item["grants"] if grant["status"] == "started"), None)
+
+
 @dataclass
 class Arena:
     house: House

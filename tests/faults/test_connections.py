@@ -27,7 +27,7 @@ from assent.kernel.store.pool import Line
 from assent.kernel.store.postgres import PostgresStore
 from assent.kernel.store.transaction import Tx
 from tests.contract.stores import opened
-from tests.faults.arena import open_arena
+from tests.faults.arena import doubted, open_arena
 from tests.faults.test_decisions_killed import done
 from tests.graphs_gated.serving import Site, make_keys, open_site
 from tests.postgres import own_server
@@ -189,7 +189,8 @@ class Errand:
 
     def _settle(self, item: dict[str, Any]) -> None:
         outcome = "done" if done(self._log)[self.tag] else "run_again"
-        self._ask("POST", f"/api/inbox/items/{item['id']}/in-doubt", json={"outcome": outcome}, or_not=True)
+        body = {"outcome": outcome, "grant_id": doubted(item)}
+        self._ask("POST", f"/api/inbox/items/{item['id']}/in-doubt", json=body, or_not=True)
 
     def _ask(self, method: str, path: str, *, unless_there: bool = False, or_not: bool = False, **sent: Any) -> Any:
         while True:

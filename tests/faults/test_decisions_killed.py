@@ -25,6 +25,7 @@ from langgraph.types import Command
 
 from assent.identity.model.access import Role
 from tests.contract.stores import both_databases
+from tests.faults.arena import doubted
 from tests.graphs_gated.agents import stock_agent
 from tests.graphs_gated.serving import FORKS, Site, make_keys, open_site
 from tests.scoreboard import Count, RecordScore
@@ -161,7 +162,7 @@ class Person(threading.Thread):
             self._ask(
                 "POST",
                 f"/api/inbox/items/{call.item['id']}/in-doubt",
-                json={"outcome": outcome},
+                json={"outcome": outcome, "grant_id": doubted(call.item)},
                 headers={"Idempotency-Key": f"{call.key}-{len(call.settled)}"},
             )
         except AssertionError as error:

@@ -17,7 +17,7 @@ import pytest
 from assent.runs import losses
 from assent.runs.engine import runner
 from assent.runs.project.gate_keeper import ServerKeeper
-from tests.faults.arena import Arena
+from tests.faults.arena import Arena, doubted
 from tests.faults.outages import ACT, ASK, Fault, Outages, outages
 from tests.graphs_gated.attempts import script
 from tests.scoreboard import Count, RecordScore
@@ -74,7 +74,8 @@ async def _answered(arena: Arena, round_run: Round) -> bool:
             round_run.doubts += 1
             outcome = "done" if round_run.tag in arena.effects else "run_again"
             path = f"/api/inbox/items/{item['id']}/in-doubt"
-            return bool((await arena.ana.post(path, json={"outcome": outcome})).status_code == 200)
+            body = {"outcome": outcome, "grant_id": doubted(item)}
+            return bool((await arena.ana.post(path, json=body)).status_code == 200)
         if item["status"] == "PENDING":
             return bool((await arena.decide(item, "approve")).status_code == 200)
     return False

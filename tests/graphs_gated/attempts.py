@@ -435,7 +435,8 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "PUT /api/policies": policies,
     "POST /api/policies/test": policies,
     "POST /api/standing-approvals": lambda target: iter(
-        {"json": {"item_id": target.item_id, "lifetime_seconds": 3600, "same_args": same}} for same in (True, False)
+        {"json": {"item_id": target.item_id, **target.seen, "lifetime_seconds": 3600, "same_args": same}}
+        for same in (True, False)
     ),
     "DELETE /api/standing-approvals/{approval_id}": nothing,
     "POST /api/session": bodies({"credential": "ana"}, {"credential": ""}),

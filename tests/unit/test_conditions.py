@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -123,6 +124,32 @@ def test_control_without_the_check_a_nul_truncates_a_text() -> None:
     """The control: this is how the library reads it."""
     bare = Variables({**seen({}).values, "args": {"path": "/tmp\0/../etc"}}, 1, 1)
     assert conditions.compile("args.path == '/tmp'").holds(bare)
+
+
+@pytest.mark.parametrize(
+    ("text", "args"),
+    [
+        ("args.amount < 1", {"amount": 5, "key": int("7193" * 74)}),
+        ("args.rates[args.key] < 1", {"rates": {}, "key": "7193" * 200}),
+        ("args.rates[args.key] < 1", {"rates": {}, "key": "don't \" tell 7193"}),
+    ],
+)
+def test_failure_message_does_not_contain_a_long_or_quoted_value(text: str, args: Any) -> None:
+    with pytest.raises(ConditionFailed) as failed:
+        holds(text, args)
+    assert "7193" not in str(failed.value)
+
+
+def test_failure_message_names_a_missing_key_of_the_condition() -> None:
+    with pytest.raises(ConditionFailed, match='Key not found in map : "amount"'):
+        holds("args.amount > 1", {})
+
+
+def test_control_shortening_before_removing_shows_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conditions, "_without_codes", lambda error: str(error)[:300])
+    monkeypatch.setattr(conditions, "_QUOTED", re.compile("'.*'"))
+    with pytest.raises(ConditionFailed, match="7193"):
+        holds("args.amount < 1", {"amount": 5, "key": int("7193" * 74)})
 
 
 def test_failure_message_does_not_contain_values() -> None:

@@ -6,6 +6,7 @@ from playwright.async_api import Page, expect
 
 from assent.identity.model.access import Role
 from tests.api.house import LOOPBACK
+from tests.api.reviewing import seen
 from tests.cli.command import Server
 from tests.web.conftest import Desk, hidden
 
@@ -146,7 +147,7 @@ async def test_versions_tell_who_when_and_what(desk: Desk, boss: httpx.AsyncClie
 
 async def test_standing_approvals_are_shown_and_revoked(desk: Desk, boss: httpx.AsyncClient) -> None:
     item = await desk.raised({"type": "tool_approval", "name": "send_email", "args": {"to": "a"}, "tool_call_id": "1"})
-    asked = {"item_id": item["id"], "lifetime_seconds": 3600, "uses": 7}
+    asked = {**seen(item), "lifetime_seconds": 3600, "uses": 7}
     made = await boss.post("/api/standing-approvals", json=asked)
     assert made.status_code == 201, made.text
     [approval] = made.json()

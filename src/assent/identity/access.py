@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from assent.errors import Forbidden, Unauthenticated
-from assent.identity.model.access import SCOPE_CEILING, Kind, Principal, Scope, operator
+from assent.identity.model.access import SCOPE_CEILING, Kind, Principal, Scope, operator, system
 from assent.identity.model.keys import PREFIX, ApiKey
 from assent.identity.rows import keys, sessions, users
 from assent.kernel import events
@@ -24,7 +24,7 @@ from assent.kernel.store.transaction import Tx
 _REMEMBER_SECONDS = 0.5
 _MOST_REMEMBERED = 4096
 _NOTE_USE_EVERY = timedelta(hours=1)
-_KEY, _SESSION = "key", "session"
+_KEY, _SESSION, _USER = "key", "session", "user"
 
 
 def is_key(credential: str) -> bool:
@@ -76,6 +76,15 @@ class Access:
         if not is_key(secret):
             raise Unauthenticated("that is not an Assent API key")
         return self._remembered(hashed := token_hash(secret)) or await self._look_up_once(hashed)
+
+    async def by_handler(self, user: Principal) -> Principal:
+        """The user of the project's auth handler, unless their identity is that of a stored person or agent: rules and
+        the timeline could not tell the two apart."""
+        known = f"{_USER}:{user.tenant}:{user.actor}"
+        if self._remembered(known) is None:
+            await self._store.read(user.tenant, _require_own_identity, user)
+            self._remember(known, user)
+        return user
 
     async def by_session(self, token: str) -> Principal:
         principal = await self._store.read(None, holder, f"{_SESSION}:{token_hash(token)}")
@@ -169,6 +178,26 @@ def _session_end(key: ApiKey | None, now: datetime, lifetime: timedelta) -> date
     if not key.usable(now) or key.scopes != SCOPE_CEILING[Kind.REVIEWER]:
         raise Unauthenticated("this key cannot open a session: it holds only some of its person's rights")
     return min(now + lifetime, key.expires_at) if key.expires_at else now + lifetime
+
+
+def _require_own_identity(tx: Tx, user: Principal) -> None:
+    taken = "person" if _is_person(tx, user) else "agent" if _is_agent(tx, user) else None
+    if taken is not None:
+        raise Forbidden(
+            f"the identity {user.id!r} of this user is that of a stored {taken}",
+            hint="let the auth handler return identities of its own, such as sso:alice",
+        )
+
+
+def _is_person(tx: Tx, user: Principal) -> bool:
+    return user.actor == system(user.tenant).actor or users.by_id(tx, user.id) is not None
+
+
+def _is_agent(tx: Tx, user: Principal) -> bool:
+    """A person cannot be taken for an agent: rules name the two in different fields."""
+    if user.kind is not Kind.AGENT:
+        return False
+    return keys.by_id(tx, user.id) is not None or bool(keys.agents(tx, Kind.AGENT, user.id))
 
 
 def session_of(caller: Principal) -> str | None:

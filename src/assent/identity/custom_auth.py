@@ -1,7 +1,8 @@
 """LangGraph's `Auth` handlers, unchanged: `@auth.authenticate` identifies the caller, `@auth.on` limits access.
 
 A user is an agent, or a reviewer where the handler gives the permission `assent:decide`; the permission
-`assent:tenant:<id>` selects the tenant. `@auth.on` handlers apply to users of `@auth.authenticate`; other callers are
+`assent:tenant:<id>` selects the tenant. The handler vouches for the identity, which rules and the timeline name; the
+display name is only shown. `@auth.on` handlers apply to users of `@auth.authenticate`; other callers are
 limited by the scopes of their credential. Where no handler is registered nothing is refused, as on LangGraph's own
 server, and the log lists these resources at the start.
 

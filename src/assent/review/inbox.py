@@ -47,6 +47,7 @@ from assent.review.model.questions import Verb
 from assent.review.requests import Request
 from assent.review.rows import item_search, items
 from assent.review.rows.item_search import Waiting
+from assent.review.rows.secrets import AuthorWords, asks_itself, known_words
 from assent.review.threads.secrets import require_unmasked
 from assent.threads.access import ThreadAccess
 from assent.threads.rows import threads
@@ -224,12 +225,15 @@ class Inbox:
         key: str | None = None,
         proof: Proof | None = None,
     ) -> View:
-        """With several calls in doubt, `grant_id` selects one."""
+        """`grant_id` selects one of several calls in doubt. It is required where the call ran again: it names the doubt
+        that the caller was shown."""
         if proof is not None:
             await assertions.load()
 
         def act(tx: Tx) -> View:
-            settled = doubts.settle(tx, caller, item_id, outcome, notes, via=via, grant_id=grant_id, proof=proof)
+            settled = doubts.settle(
+                tx, caller, item_id, outcome, notes, via=via, grant_id=grant_id, named=True, proof=proof
+            )
             return full(tx, caller, settled)
 
         return await self._once(caller, item_id, key, ("in-doubt", item_id, outcome, notes, grant_id), act)
@@ -332,8 +336,8 @@ class Inbox:
         return await self._once(caller, item_id, key, ("cancel", item_id, notes), act)
 
     async def reveal(self, caller: Principal, item_id: str) -> Views:
-        """The arguments with their secrets, for a person who may decide the item and for its requester. Recorded in the
-        timeline."""
+        """The arguments with their secrets, for a person who may decide the item, and for its requester on a thread of
+        its own. Recorded in the timeline."""
         caller.require(Scope.ITEMS_READ)
         revealing = await self._seen(caller, item_id, _reveal)
         async with noted(self._store, caller):
@@ -487,7 +491,8 @@ def _comments(tx: Tx, caller: Principal, item_id: str) -> Views:
 
 
 def _comments_of(tx: Tx, case: Case) -> Views:
-    return [comment_view(row, case) for row in items.comments_of(tx, case.item.id)]
+    words = AuthorWords(tx, case.item, case.words)
+    return [comment_view(row, words.of(row.actor)) for row in items.comments_of(tx, case.item.id)]
 
 
 def _timeline(tx: Tx, caller: Principal, item_id: str, *, limit: int, before: int | None) -> Views:
@@ -496,7 +501,8 @@ def _timeline(tx: Tx, caller: Principal, item_id: str, *, limit: int, before: in
 
 def _timeline_of(tx: Tx, case: Case, *, limit: int = MOST_EVENTS, before: int | None = None) -> Views:
     entries = events.newest_of_subject(tx, case.item.subject, limit=limit, before=before)
-    return [event_view(*entry, case) for entry in entries]
+    words = AuthorWords(tx, case.item, case.words)
+    return [event_view(event, payload, words.about(event)) for event, payload in entries]
 
 
 def _opened(tx: Tx, caller: Principal, item_id: str) -> tuple[View, Views, Views, Views]:
@@ -519,7 +525,7 @@ def _tried(tx: Tx, caller: Principal, item_id: str, proposal: Proposal) -> str:
 def _comment(tx: Tx, caller: Principal, item_id: str, text: str) -> View:
     quotas.require_storage(tx)
     item, comment_id = require_item(tx, item_id), new_id()
-    text = case_of(tx, item).words.without(text)  # the timeline is exported, so it is masked now
+    text = known_words(tx, item, caller.actor).without(text)  # the timeline is exported, so it is masked now
     _require_room(tx, item_id, text)
     items.add_comment(tx, item_id, comment_id, caller.actor, text)
     item_index.index(tx, item)
@@ -537,10 +543,10 @@ def _require_room(tx: Tx, item_id: str, text: str) -> None:
 
 def _reveal(tx: Tx, caller: Principal, item_id: str) -> Views:
     item = require_item(tx, item_id)
-    if caller.actor != item.requester:
+    if not asks_itself(tx, caller.actor, item):
         if not is_person(caller):
             raise Forbidden(
-                "only the requester and people who may decide can see secrets",
+                "only the requester, on a thread of its own, and people who may decide can see secrets",
                 missing=[Scope.DECIDE.value],
                 item=item.id,
             )

@@ -28,7 +28,7 @@ from assent.review.model.questions import TOO_MANY, Action, ItemType, Question, 
 from assent.review.model.secrets import Cover, Text, shown_schema
 from assent.review.model.terms import shown_args
 from assent.review.rows import decisions, grants, items
-from assent.review.rows.secrets import asked_with, covering, covering_of
+from assent.review.rows.secrets import asks_itself, covering, covering_of, known_items
 from assent.threads.model.runs import RunStatus
 from assent.threads.rows import answers, runs, threads
 
@@ -136,7 +136,7 @@ def full(tx: Tx, caller: Principal, item: Item, case: Case | None = None) -> Vie
             {"path": problem.path, "message": words.without(problem.message)} for problem in question.problems
         ],
         "asked": _asked(case, question),
-        "policy": item.policy,
+        "policy": {**item.policy, "problems": words.inside(item.policy["problems"])},
         "decisions": [decision_view(tx, decision, case) for decision in decisions.of_item(tx, item.id)],
         "grants": [_grant_view(grant, case) for grant in grants.of_item(tx, item.id)],
         "delivery": _delivery(tx, item),
@@ -147,7 +147,7 @@ def full(tx: Tx, caller: Principal, item: Item, case: Case | None = None) -> Vie
         "deciders": _deciders(case),
         "refusal": refusal,
         "failure": _failure(tx, case),
-        "draft": None if draft is None else covering_of(tx, asked_with(tx, item))(draft),
+        "draft": None if draft is None else covering_of(tx, known_items(tx, item, caller.actor))(draft),
         "snoozed_until": _at(snoozed_until),
     }
 
@@ -175,14 +175,15 @@ def revision_view(revision: Revision, case: Case) -> View:
     }
 
 
-def comment_view(row: Any, case: Case) -> View:
-    return {"id": row.comment_id, "actor": row.actor, "text": case.words.without(row.text), "at": _at(row.at)}
+def comment_view(row: Any, words: Text) -> View:
+    """`words` are the secrets that its author knows."""
+    return {"id": row.comment_id, "actor": row.actor, "text": words.without(row.text), "at": _at(row.at)}
 
 
-def event_view(event: Event, payload: str | None, case: Case) -> View:
-    """The view of an event; the payload is null if it was erased."""
+def event_view(event: Event, payload: str | None, words: Text) -> View:
+    """The view of an event; the payload is null if it was erased. `words` are the secrets to remove from it."""
     facts = {"seq": event.seq, "at": event.at.isoformat(), "kind": event.kind, "actor": event.actor}
-    return {**facts, "payload": None if payload is None else quoted(jsontext.load(payload), case.words)}
+    return {**facts, "payload": None if payload is None else quoted(jsontext.load(payload), words)}
 
 
 def _action(action: Action, case: Case, words: Text) -> View:
@@ -292,7 +293,7 @@ def _can(tx: Tx, caller: Principal, case: Case, *, let: bool) -> list[str]:
         may |= {"cancel", *(("resubmit",) if sent_back else ())}
     if _may_undo(tx, caller, item):
         may.add("undo")
-    if (named or caller.actor == item.requester) and case.holds_secrets:
+    if case.holds_secrets and (named or asks_itself(tx, caller.actor, item)):
         may.add("reveal")
     if named and item.execution is Execution.IN_DOUBT:
         may.add("settle_doubt")

@@ -20,7 +20,7 @@ from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.review import item_terms, passkey_coverage
 from assent.review.decisions.consequences import Case, case_of
-from assent.review.decisions.decide import require_item
+from assent.review.decisions.decide import require_item, require_seen
 from assent.review.dialects import approves
 from assent.review.model import conditions, policies
 from assent.review.model.filters import Filter
@@ -85,22 +85,26 @@ class Policies:
         caller: Principal,
         item_id: str,
         *,
+        revision: int,
+        hash: str,
         lifetime: timedelta,
         uses: int | None = None,
         condition: str | None = None,
         same_args: bool = True,
         key: str | None = None,
     ) -> list[dict[str, Any]]:
-        """Lets calls like those of an item run without approval, for a limited time. Needs the right to write
-        policies."""
+        """Lets calls like those of an item run without approval, for a limited time. `revision` and `hash` name
+        what the caller was shown, as in a decision. Needs the right to write policies."""
         if caller.kind is not Kind.REVIEWER:
             raise Forbidden("only a person can give a standing approval", missing=[Scope.POLICY_WRITE.value])
         caller.require(Scope.POLICY_WRITE)
         _check_terms(lifetime, uses, condition)
-        request = ("allow always", item_id, lifetime.total_seconds(), uses, condition, same_args)
+        request = ("allow always", item_id, revision, hash, lifetime.total_seconds(), uses, condition, same_args)
 
         def act(tx: Tx) -> list[dict[str, Any]]:
-            return _allow(tx, caller, item_id, lifetime, uses, condition, same_args)
+            item = require_item(tx, item_id, lock=True)
+            require_seen(item, revision, hash)
+            return _allow(tx, caller, item, lifetime, uses, condition, same_args)
 
         approvals: list[dict[str, Any]] = await self._store.write(
             caller.tenant, idempotency.once, caller.actor, key, request, act
@@ -228,13 +232,12 @@ def _check_terms(lifetime: timedelta, uses: int | None, condition: str | None) -
 def _allow(
     tx: Tx,
     caller: Principal,
-    item_id: str,
+    item: Item,
     lifetime: timedelta,
     uses: int | None,
     condition: str | None,
     same_args: bool,
 ) -> list[dict[str, Any]]:
-    item = require_item(tx, item_id)
     case = case_of(tx, item)
     question = case.question
     _require_standing(tx, case)

@@ -128,8 +128,9 @@ def callback(tx: Tx, case: Case, told: dict[str, Any], *, wait: timedelta = _AT_
     if item.callback is None:
         return None
     facts = {"item_id": item.id, "type": item.type, "revision": item.revision, "hash": item.hash}
+    words = secrets.AuthorWords(tx, item, case.words)
     comments = [
-        {"actor": row.actor, "text": case.words.without(row.text), "at": row.at.isoformat()}
+        {"actor": row.actor, "text": words.of(row.actor).without(row.text), "at": row.at.isoformat()}
         for row in items.comments_of(tx, item.id)
     ]
     body = {"event": "item", **facts, **told, "comments": comments}

@@ -38,7 +38,7 @@ from assent.review.model.items import LONGEST_GRACE, Item, ItemStatus, Revision,
 from assent.review.model.lifecycle import Agreed, Decided, Edited, Message, RevisionRequested
 from assent.review.model.questions import Action, Question, Resolution, Verb, Verdict
 from assent.review.model.terms import Terms, stricter
-from assent.review.rows import decisions, items
+from assent.review.rows import decisions, items, secrets
 from assent.threads.rows import contributors
 
 LANGGRAPH = "langgraph"
@@ -205,7 +205,7 @@ def withdraw(tx: Tx, item: Item, resolution: Resolution, reason: str, *, actor: 
     """Closes an item without a decision, and notifies the agent: with a rejection in its dialect, or, if the dialect
     has none, by ending the thread."""
     case = case_of(tx, item)
-    reason = case.words.without(reason)
+    reason = secrets.known_words(tx, item, actor).without(reason)
     message = None
     if item.held:
         message = consequences.callback(tx, case, {"kind": "withdrawal", "reason": reason})
@@ -224,6 +224,11 @@ def require_open(tx: Tx, item: Item, revision: int, hash: str, *, to: ItemStatus
             item.moved(to)
         raise AlreadyDecided(f"the item is {item.status}", decision=decision_view(tx, winner))
     _require_in_time(tx, item, to)
+    require_seen(item, revision, hash)
+
+
+def require_seen(item: Item, revision: int, hash: str) -> None:
+    """Refuses an approval of anything but the revision that the caller was shown."""
     if (revision, hash) != (item.revision, item.hash):
         raise StaleRevision(revision=item.revision, hash=item.hash)
 

@@ -32,12 +32,16 @@ def settle(
     *,
     via: str,
     grant_id: str | None = None,
+    named: bool = False,
     proof: Proof | None = None,
 ) -> Item:
     """Records the outcome of an interrupted call: done, run again, or abandoned. Running it again is an approval: where
-    the terms require a passkey, `proof` is its signature."""
+    the terms require a passkey, `proof` is its signature. `named`: a call that was granted before needs its `grant_id`,
+    because the caller may have been shown an earlier doubt, and looked into that one."""
     item = require_item(tx, item_id, lock=True)
     case, doubtful, grant = _considered(tx, caller, item, grant_id, lock=True)
+    if named and grant_id is None and grant is not None and _granted_before(tx, grant):
+        raise _unnamed(doubtful)
     asked_in = _asked_in(tx, item, grant)
     passkey = None
     if outcome == "run_again":
@@ -112,5 +116,14 @@ def _doubted(doubtful: Sequence[Grant], grant_id: str | None) -> Grant | None:
     chosen = [grant for grant in doubtful if grant_id in (None, grant.id)]
     if len(chosen) == 1:
         return chosen[0]
+    raise _unnamed(doubtful)
+
+
+def _unnamed(doubtful: Sequence[Grant]) -> InvalidDecision:
     named = [{"grant_id": grant.id, "tool": grant.tool, "call_id": grant.call_id} for grant in doubtful]
-    raise InvalidDecision("name one of the calls that are in doubt by its grant_id", grants=named, errors=[])
+    return InvalidDecision("name one of the calls that are in doubt by its grant_id", grants=named, errors=[])
+
+
+def _granted_before(tx: Tx, grant: Grant) -> bool:
+    issued = grants.of_item(tx, grant.item_id)
+    return any(other.call_id == grant.call_id and other.id != grant.id for other in issued)

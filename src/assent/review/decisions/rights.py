@@ -120,7 +120,10 @@ def _user(tx: Tx, user_id: str, *, lock: bool) -> User | None:
 
 
 def _decider(caller: Principal, user: User | None) -> Decider:
-    return Decider(caller.id, caller.name, Role.REVIEWER) if user is None else _of_user(user)
+    """A user of the project's auth handler is known by the identity alone: the display name may be their own choice."""
+    if user is not None:
+        return _of_user(user)
+    return Decider(caller.id, caller.name if caller.user is None else caller.id, Role.REVIEWER)
 
 
 def _of_user(user: User) -> Decider:

@@ -33,8 +33,10 @@ _STRING = f"(?:{_RAW}|{_LONG}|{_SHORT})"
 _STRING_OR_COMMENT = re.compile(rf"({_STRING})|//[^\r\n]*")
 _MATCHES = re.compile(r"\bmatches\s*\((?:\s*'(\d+)'\s*\))?")
 _LOOP_OR_BRACKET = re.compile(r"\.\s*(?:all|exists|exists_one|filter)\s*\(|[()]")
+_LONGEST_REASON = 300
 _CODES = re.compile(r"^[A-Z_]+: |\s*\[[A-Z_]+\]$")
-_QUOTED = re.compile(r"'.*'", re.DOTALL)
+_QUOTED = re.compile(r"'(?:.*'|.*)", re.DOTALL)
+_KEY = re.compile(r'"(.*?)"?\Z', re.DOTALL)
 _POSITION = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*?)(?: expecting \{.*)?$", re.MULTILINE)
 
 
@@ -98,8 +100,8 @@ class Condition:
         try:
             result = self.program.eval(data=given.values)
         except Exception as error:  # noqa: BLE001 - any library error on hostile arguments means no result
-            raise ConditionFailed(_discreet(error)) from None
-        return _truth(result)
+            raise ConditionFailed(_discreet(error, self.text)) from None
+        return _truth(result, self.text)
 
     def _rounds(self, longest: int) -> int:
         """The maximum number of loop iterations over lists of the call."""
@@ -140,11 +142,11 @@ def _program(text: str) -> Any:
         raise InvalidCondition(match[3] if match else _reason(error)) from None
 
 
-def _truth(result: Any) -> bool:
+def _truth(result: Any, text: str) -> bool:
     kind = result.type().name()
     if kind == "BOOL":
         return bool(result.value())
-    raise ConditionFailed(_discreet(result.value()) if kind == "ERROR" else "the result is not true or false")
+    raise ConditionFailed(_discreet(result.value(), text) if kind == "ERROR" else "the result is not true or false")
 
 
 def _outline(text: str) -> tuple[str, list[str]]:
@@ -200,9 +202,19 @@ def _count_loops(text: str) -> tuple[int, int]:
 
 
 def _reason(error: object) -> str:
-    return _CODES.sub("", str(error).strip())[:300]
+    return _without_codes(error)[:_LONGEST_REASON]
 
 
-def _discreet(error: object) -> str:
-    """Removes the quoted parts: they may be a secret from the arguments."""
-    return _QUOTED.sub("'…'", _reason(error))
+def _discreet(error: object, text: str) -> str:
+    """Removes the quoted parts, which may be a secret from the arguments, before it shortens the rest; an open one runs
+    to the end. The name of a key that the condition itself contains stays."""
+
+    def known(match: re.Match[str]) -> str:
+        named = re.search(rf"(?<!\w){re.escape(match[1])}(?!\w)", text)
+        return match[0] if match[1] and named else '"…"'
+
+    return _KEY.sub(known, _QUOTED.sub("'…'", _without_codes(error)))[:_LONGEST_REASON]
+
+
+def _without_codes(error: object) -> str:
+    return _CODES.sub("", str(error).strip())

@@ -1,4 +1,8 @@
-"""The secrets of a thread, collected from all its items."""
+"""The secrets of a thread, collected from all its items, and those of them that an author knows.
+
+The text of an author is masked for the secrets that the author may see. Masking others would tell the author which of
+their guesses is one, and no author can repeat a secret without knowing it.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +13,26 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from assent.identity.model.access import Kind
+from assent.identity.rows import users
 from assent.kernel import canonical, jsontext
 from assent.kernel.events import Entry
 from assent.kernel.store.transaction import Tx
+from assent.kernel.timeline import Event
 from assent.review.dialects import question_of
 from assent.review.model import policies as rules
 from assent.review.model.items import Item
 from assent.review.model.masking import CoverFor, Covering, quoted
-from assent.review.model.policies import Rule
+from assent.review.model.policies import Decider, Rule
 from assent.review.model.questions import Action, Question
 from assent.review.model.secrets import Cover, Text
 from assent.review.model.terms import Terms, cover_under, secrets_said
 from assent.review.rows import decisions, items, policies
 from assent.threads.model.threads import Thread
+from assent.threads.rows import threads
+
+_TYPED = frozenset({"item.commented", "item.cancelled"})
+"""Events with a text of their actor, who need not know the secrets of the item."""
 
 
 def covering(tx: Tx, thread: Thread, asked: Iterable[Item] | None = None) -> Covering:
@@ -51,6 +62,60 @@ def known_on(tx: Tx, thread_id: str) -> set[str]:
     return _known(tx, items.said_on(tx, thread_id))
 
 
+def owns(tx: Tx, actor: str, item: Item) -> bool:
+    """Whether the actor's own thread asks this; without a thread, whether the actor does."""
+    if item.thread_id is None:
+        return actor == item.requester
+    thread = threads.get(tx, item.thread_id)
+    return thread is not None and thread.owner == actor
+
+
+def asks_itself(tx: Tx, actor: str, item: Item) -> bool:
+    """Whether the item is the actor's own question. An agent that replays another's shared thread is the requester of
+    its question, but the call and its secrets are the owner's."""
+    return actor == item.requester and owns(tx, actor, item)
+
+
+def known_items(tx: Tx, item: Item, actor: str) -> list[Item]:
+    """The items of the item's thread whose secrets the actor may see: all for the thread's owner; for a person those
+    whose rules let them decide, separation of duties aside, because an editor knows what they wrote."""
+    asked = asked_with(tx, item)
+    return asked if owns(tx, actor, item) else [known for known in asked if _is_decider(tx, actor, known)]
+
+
+def known_words(tx: Tx, item: Item, actor: str) -> Text:
+    """Removes the secrets that the actor may see from a text of the actor."""
+    ids = {known.id for known in known_items(tx, item, actor)}
+    return Text(_known(tx, (row for row in items.said_with(tx, item) if row.item_id in ids)))
+
+
+class AuthorWords:
+    """The same for many texts about one item: each author is looked up once."""
+
+    def __init__(self, tx: Tx, item: Item, everything: Text) -> None:
+        self._of = cache(partial(known_words, tx, item))
+        self._everything = everything
+
+    def of(self, actor: str) -> Text:
+        return self._of(actor)
+
+    def about(self, event: Event) -> Text:
+        """The secrets to remove from an event of the item."""
+        return self._of(event.actor) if event.kind in _TYPED else self._everything
+
+
+def _is_decider(tx: Tx, actor: str, item: Item) -> bool:
+    """People of the project's auth handler are not stored here: they count as deciders."""
+    kind, _, user_id = actor.partition(":")
+    if kind != Kind.REVIEWER:
+        return False
+    user = users.by_id(tx, user_id)
+    if user is None:
+        return True
+    person = Decider(user.id, user.name, user.role, user.groups)
+    return Terms.from_json(item.policy).refusal(person, started_by="") is None
+
+
 def learn(tx: Tx, item: Item) -> set[str]:
     """Stores the secrets of the item, and returns the new ones."""
     before = items.secrets_of(tx, item.id)
@@ -73,9 +138,9 @@ def _read(tx: Tx, item_id: str) -> set[str]:
 def covered(tx: Tx, entries: Iterable[Entry]) -> list[Entry]:
     """Events with a mask over secrets that were found after they were written. The stored events cannot change: their
     hashes form a chain."""
-    words = dict[str, Text]()
+    words = dict[str, AuthorWords]()
     about = cache(partial(_item_of, tx))
-    return [(event, _covered(tx, about(event.subject), payload, words)) for event, payload in entries]
+    return [(event, _covered(tx, about(event.subject), event, payload, words)) for event, payload in entries]
 
 
 def _item_of(tx: Tx, subject: str) -> Item | None:
@@ -83,18 +148,19 @@ def _item_of(tx: Tx, subject: str) -> Item | None:
     return items.get(tx, item_id) if kind == "item" else None
 
 
-def _covered(tx: Tx, item: Item | None, payload: str | None, words: dict[str, Text]) -> str | None:
+def _covered(tx: Tx, item: Item | None, event: Event, payload: str | None, words: dict[str, AuthorWords]) -> str | None:
     """`words` caches the secrets by thread, or by item without a thread."""
     if item is None or payload is None:
         return payload
     whose = item.thread_id or item.id
     if whose not in words:
-        words[whose] = Text(known(tx, item))
+        words[whose] = AuthorWords(tx, item, Text(known(tx, item)))
+    hidden = words[whose].about(event)
     try:
         details = jsontext.load(payload)
     except ValueError:  # it was altered: the check of the chain reports that
-        return words[whose].without(payload)
-    seen = quoted(details, words[whose])
+        return hidden.without(payload)
+    seen = quoted(details, hidden)
     return payload if seen == details else canonical.text(seen)
 
 

@@ -155,7 +155,7 @@ class NotesIn(Body):
 class DoubtIn(Body):
     outcome: Literal["done", "run_again", "abandon"]
     notes: Text | None = None
-    grant_id: Short | None = Field(None, description="the call, if several are in doubt")
+    grant_id: Short | None = Field(None, description="the call, if several are in doubt or it ran again")
     assertion: Assertion = None
 
 

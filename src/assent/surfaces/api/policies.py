@@ -82,6 +82,8 @@ class ReplayView(BaseModel):
 
 class StandingIn(Body):
     item_id: Annotated[str, Field(max_length=100)]
+    revision: int = Field(description="the revision that you were shown, with its `hash`")
+    hash: str
     lifetime_seconds: float = Field(gt=0, le=LONGEST_APPROVAL.total_seconds())
     uses: int | None = Field(None, ge=1, le=1_000_000)
     condition: Annotated[str, Field(max_length=2000)] | None = Field(None, description="CEL over `args`")
@@ -119,6 +121,8 @@ def routes(policies: Policies, passkeys: Passkeys) -> APIRouter:
         return await policies.allow_always(
             caller,
             body.item_id,
+            revision=body.revision,
+            hash=body.hash,
             lifetime=timedelta(seconds=body.lifetime_seconds),
             uses=body.uses,
             condition=body.condition,

@@ -125,7 +125,8 @@ class Authentication:
         body = self._admission.unclaimed_body(peer_of(connection))
         replay = Replay(body.counting(receive), receive)
         try:
-            return await principal(self._custom_auth, connection, replay), replay.read_again
+            user = await principal(self._custom_auth, connection, replay)
+            return await self._access.by_handler(user), replay.read_again
         finally:
             body.forget()  # from here on it counts for its caller
 

@@ -132,9 +132,12 @@ def settle(
     item_id: ItemId,
     outcome: Annotated[Literal["done", "run_again", "abandon"], typer.Argument(help="The outcome of the call.")],
     notes: Annotated[str | None, typer.Option(help="The evidence.")] = None,
+    grant: Annotated[
+        str | None, typer.Option(help="The call's grant, if several calls are in doubt or it ran again.", metavar="ID")
+    ] = None,
 ) -> None:
     """Record the outcome of a call that was interrupted while it ran."""
-    _report(place, item_id, "POST", "in-doubt", {"outcome": outcome, "notes": notes})
+    _report(place, item_id, "POST", "in-doubt", {"outcome": outcome, "notes": notes, "grant_id": grant})
 
 
 def reveal(place: Place, item_id: ItemId) -> None:

@@ -97,7 +97,8 @@ class Desk:
     async def to_confirm_doubt(self, page: ItemPage, posted: FormData) -> Options | None:
         if posted.get("outcome") != "run_again":
             return None
-        return await self.inbox.to_confirm_doubt(page.caller, page.item["id"], page.site.party)
+        grant_id = decisions.text(posted, "grant_id")
+        return await self.inbox.to_confirm_doubt(page.caller, page.item["id"], page.site.party, grant_id=grant_id)
 
     def _proposal(self, page: ItemPage, posted: FormData) -> Proposal:
         seen = item_page.seen_by(page, posted)
@@ -133,7 +134,14 @@ class Desk:
             raise InvalidDecision("choose an outcome: done, run again, or abandon")
         proof = decisions.proof(posted, page.site.party)
         await self.inbox.settle_doubt(
-            page.caller, page.item["id"], chosen, notes=notes, via=decisions.VIA, key=key, proof=proof
+            page.caller,
+            page.item["id"],
+            chosen,
+            notes=notes,
+            grant_id=decisions.text(posted, "grant_id"),
+            via=decisions.VIA,
+            key=key,
+            proof=proof,
         )
         return Onward(page.item["id"])
 

@@ -151,7 +151,7 @@ class ThreadEvents:
         finally:
             coming.close()
 
-    # What the client has missed
+    # Events that the client has missed
 
     async def _missed(self) -> AsyncIterator[Event]:
         """The events of stored frames. The subscription came first, so that none is lost in between."""
@@ -212,7 +212,7 @@ class ThreadEvents:
         shown: list[dict[str, Any]] = await (await self._runs.view(self._caller, self._thread_id)).of(thread.pending)
         return shown
 
-    # What happens now
+    # Live events
 
     async def _live(self, subscription: Subscription) -> AsyncIterator[Event | None]:
         """New events, until frames are missing."""

@@ -127,7 +127,7 @@ _USED_HTTP = frozenset(
     }
 )
 PARTS = frozenset({"assistants", "threads", "runs", "store", "mcp", "a2a", "meta", "ui", "webhooks", "event_streaming"})
-"""What `http.disable_*` switches off."""
+"""The routes that `http.disable_*` switches off."""
 
 _OF_THE_IMAGE = frozenset(
     {

@@ -30,14 +30,14 @@ _YEARS = 12  # 29 February is eight years from the last one around 2100
 
 
 class CatchUp(StrEnum):
-    """What happens with due times that were missed: the latest one fires once, or none."""
+    """The handling of missed due times: the latest one fires once, or none."""
 
     LATEST = "latest"
     SKIP = "skip"
 
 
 class Completion(StrEnum):
-    """What happens with the thread of a run that a cron without a thread started."""
+    """The fate of the thread of a run that a cron without a thread started."""
 
     DELETE = "delete"
     KEEP = "keep"

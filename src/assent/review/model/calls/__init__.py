@@ -1,1 +1,1 @@
-"""What a tool call does, read from its name and arguments: its kind, its cautions, one line of text."""
+"""The effect of a tool call, read from its name and arguments: its kind, its cautions, one line of text."""

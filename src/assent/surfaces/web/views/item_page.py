@@ -117,7 +117,7 @@ class ItemPage:
 
     @property
     def says(self) -> str:
-        """What the primary button does; of an item that cannot be decided, how it stands."""
+        """The effect of the primary button; the status of an item that cannot be decided."""
         if not self.decidable:
             return _("Waiting for a new revision from the agent.") if self.awaited else self._stands
         if len(self.choices) > 1:
@@ -138,7 +138,7 @@ class ItemPage:
 
     @property
     def continues(self) -> str:
-        """What approving a breakpoint does."""
+        """The effect of approving a breakpoint."""
         asked = self.item["asked"]
         nodes = asked.get("next") if isinstance(asked, dict) else None
         return _("Continue to %(node)s") % {"node": ", ".join(map(str, nodes))} if nodes else _("Continue")

@@ -1,4 +1,4 @@
-"""What became of an approved call: from the gate's record, or, where no gate observes the tool, from the messages of
+"""The outcome of an approved call: from the gate's record, or, where no gate observes the tool, from the messages of
 the thread."""
 
 from __future__ import annotations

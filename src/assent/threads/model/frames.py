@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from assent.threads.model.runs import Run
@@ -28,8 +28,8 @@ class Frame:
     event: str
     data: bytes
     id: str
-    at: datetime | None = None
-    """When it was stored; None of a live frame."""
+    at: datetime | None = field(default=None, compare=False)
+    """The time it was stored; None for a live frame, which is equal to the stored one."""
 
 
 @dataclass(frozen=True, slots=True)

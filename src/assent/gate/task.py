@@ -117,6 +117,9 @@ class Task:
             if self._turns.asked is not None:
                 raise self._turns.asked
             yield
+        except GraphInterrupt as raised:  # also a question of the call itself: two questions would share one id
+            self._turns.asked = self._turns.asked or raised
+            raise
         finally:
             with _turns_lock:
                 _alive.discard(self)

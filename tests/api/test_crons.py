@@ -302,7 +302,9 @@ async def test_people_stop_crons_of_agents_but_do_not_change_what_they_run(serve
         refused = await change(person, made, **wanted)
         assert (refused.status_code, "owner" in refused.json()["detail"]) == (403, True)
     assert (await change(person, made, enabled=False)).status_code == 200
-    assert (await change(person, made, end_time="2030-01-01T00:00:00Z", enabled=True)).status_code == 200
+    assert (await change(person, made, end_time="2030-01-01T00:00:00Z")).status_code == 200
+    assert (await change(person, made, enabled=True)).status_code == 403
+    assert (await change(agent, made, enabled=True)).status_code == 200
     await fire(served)
     [run] = await started(served)
     assert (run.actor, run.kwargs["input"]) == (made["owner"], {"text": "x"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -273,15 +272,3 @@ async def test_gated_task_completes_after_a_person_decided(gated: Gated) -> None
         done = await client.get_task(GetTaskRequest(id=asked.id))
     assert "did once" in text(done)
     assert log.read_text() == "once\n"
-
-
-async def test_person_answers_a_gated_task(gated: Gated) -> None:
-    """The control: the same answer, by a person who may decide."""
-    server, folder, keys = gated
-    log = folder / "effects-of-ben"
-    async with agent(server.url, "gated", key=keys["ben"]) as client:
-        request = script({"log": str(log), "tag": "asked"})["messages"][0]["content"]
-        asked = await task_of(client, says(request))
-        done = await task_of(client, says(data={"resume": {"type": "approve"}}, task=asked))
-    assert "did asked" in json.dumps(MessageToDict(done))
-    assert log.read_text() == "asked\n"

@@ -199,15 +199,3 @@ async def test_gated_call_waits_for_a_person_and_then_returns_its_result(gated: 
 
         await until(is_done, "the result of the approved call is not returned")
     assert log.read_text() == "once\n"
-
-
-async def test_person_answers_a_gated_question_through_the_endpoint(gated: Gated) -> None:
-    """The control: the same answer, by a person who may decide."""
-    server, folder, keys = gated
-    log = folder / "effects-of-ben"
-    async with connected(server.url, key=keys["ben"]) as client:
-        request = script({"log": str(log), "tag": "asked"})["messages"][0]["content"]
-        paused = structured(await client.call_tool("gated", {"messages": request}))
-        done = await _answered(client, paused, {"type": "approve"})
-    assert "did asked" in json.dumps(done["messages"])
-    assert log.read_text() == "asked\n"

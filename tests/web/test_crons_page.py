@@ -57,17 +57,28 @@ async def test_crons_are_listed_with_schedule_owner_and_problem(desk: Desk) -> N
     assert "<b>the key" not in page
 
 
-async def test_people_disable_enable_and_delete(desk: Desk) -> None:
+async def test_people_disable_and_delete_crons_of_others(desk: Desk) -> None:
     made = await make(desk)
-    for enabled, words in (("no", "Disabled. It does not fire"), ("yes", "Enabled. It fires")):
-        answer = await desk.ana.post(f"{PATH}/{made}/state", data={"enabled": enabled})
-        assert answer.status_code == 303
-        assert words in plain(await read(desk.ana, answer.headers["location"]))
-        assert (await desk.agent.get(f"/runs/crons/{made}")).json()["enabled"] is (enabled == "yes")
+    answer = await desk.ana.post(f"{PATH}/{made}/state", data={"enabled": "no"})
+    assert answer.status_code == 303
+    page = await read(desk.ana, answer.headers["location"])
+    assert "Disabled. It does not fire" in plain(page)
+    assert f"{PATH}/{made}/state" not in page
+    assert (await desk.ana.post(f"{PATH}/{made}/state", data={"enabled": "yes"})).status_code == 403
+    assert (await desk.agent.get(f"/runs/crons/{made}")).json()["enabled"] is False
     answer = await desk.ana.post(f"{PATH}/{made}/removal")
     assert "Deleted." in plain(await read(desk.ana, answer.headers["location"]))
     assert (await desk.agent.get(f"/runs/crons/{made}")).status_code == 404
     assert (await desk.ana.post(f"{PATH}/{made}/removal")).status_code == 404
+
+
+async def test_owner_enables_a_cron_again(desk: Desk) -> None:
+    graph = next(iter(desk.house.engine.project.graphs))
+    body = {"assistant_id": graph, "schedule": "0 9 * * *", "input": {}, "enabled": False}
+    made = await desk.ana.post("/runs/crons", json=body)
+    assert made.status_code == 200, made.text
+    answer = await desk.ana.post(f"{PATH}/{made.json()['cron_id']}/state", data={"enabled": "yes"})
+    assert "Enabled. It fires" in plain(await read(desk.ana, answer.headers["location"]))
 
 
 async def test_pages_turn(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

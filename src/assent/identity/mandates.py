@@ -30,8 +30,9 @@ class Mandates:
         self._handlers = handlers
 
     def holder(self, tx: Tx, mandate: dict[str, Any]) -> Principal:
-        """The author with the current rights; raises `Forbidden` with the reason where there are none."""
-        principal = self._author(tx, mandate)
+        """The author with the current rights, except that nobody decides in absence; raises `Forbidden` with the reason
+        where there are none."""
+        principal = self._author(tx, mandate).without(Scope.DECIDE)
         principal = replace(principal, scopes=principal.scopes & known_scopes(mandate["scopes"]))
         if not principal.may(Scope.RUNS_WRITE):
             raise Forbidden("its author may no longer start runs")

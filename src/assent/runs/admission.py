@@ -119,7 +119,7 @@ def _resumed_from_outside(tx: Tx, thread: Thread, request: RunRequest) -> RunReq
     questions become its resume command; if the questions were answered meanwhile, the thread continues without input.
     """
     named = (request.config or {}).get("configurable") or {}
-    if request.command or not isinstance(named, dict) or not named.get(RESUMING):
+    if request.command or request.cron or not isinstance(named, dict) or not named.get(RESUMING):
         return request
     given = named.get(RESUME_MAP) or {}
     if not isinstance(given, dict):

@@ -1,7 +1,7 @@
 """A run as a call of another program: begun, awaited, and continued where it paused. MCP and A2A are built on it.
 
-Every rule is that of the runs API, because every step is one of its use cases: a gated question is answered by a person
-only, and a thread that the caller may not read does not exist.
+Every rule is that of the runs API, because every step is one of its use cases: a thread that the caller may not read
+does not exist. One rule is stricter: the clients are programs, so nothing is decided here, even with a person's key.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from assent.errors import BadRequest
-from assent.identity.model.access import Principal
+from assent.identity.model.access import Principal, Scope
 from assent.runs.runs import Runs
 from assent.runs.threads import Threads
 from assent.threads.bus import Subscription
@@ -59,7 +59,7 @@ class Calls:
         self._threads = threads
 
     async def begin(self, caller: Principal, thread_id: str | None, request: RunRequest) -> Begun:
-        return Begun(*await self._runs.begin(caller, thread_id, request))
+        return Begun(*await self._runs.begin(caller.without(Scope.DECIDE), thread_id, request))
 
     async def end(self, caller: Principal, begun: Begun) -> Ended:
         """Waits until the run ends."""

@@ -8,7 +8,7 @@ approves" on every surface: no key of an agent or a service can be given the sco
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -88,6 +88,9 @@ class Principal:
     def require(self, scope: Scope) -> None:
         if scope not in self.scopes:
             raise Forbidden(f"{self.kind} {self.name!r} lacks the scope {scope}", missing=[scope.value])
+
+    def without(self, scope: Scope) -> Principal:
+        return replace(self, scopes=self.scopes - {scope})
 
     def require_any(self, *scopes: Scope) -> None:
         """One of these scopes is enough."""

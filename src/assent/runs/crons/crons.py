@@ -28,8 +28,6 @@ from assent.threads.rows import crons, threads
 from assent.threads.rows.crons import Query, SortBy
 from assent.threads.visible_threads import no_thread
 
-_OPEN_TO_OTHERS = frozenset({"enabled", "end_time"})
-
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -129,13 +127,27 @@ class Crons(StoredCrons):
         facts = {name: wanted.given.get(name) for name in ("schedule", "end_time", "enabled", "on_run_completed")}
         asked = wanted.metadata or {}
         visible, metadata = await self._may.update(caller, _uuid(cron_id), asked, facts | {"payload": wanted.payload})
+        wanted = replace(wanted, metadata=clean_metadata(metadata))
         present = _shown(await self._store.read(caller.tenant, crons.get, cron_id), cron_id, visible)
-        if wanted.payload.keys() - _OPEN_TO_OTHERS:
+        await self._check(caller, _facts(present) | _draft(present, wanted))
+        return await self._store.write(caller.tenant, self._change, caller, cron_id, visible, wanted)
+
+    def _change(self, tx: Tx, caller: Principal, cron_id: str, visible: Visible | None, wanted: Wanted) -> Cron:
+        present = _shown(crons.lock(tx, cron_id), cron_id, visible)
+        given = {name: value for name, value in wanted.given.items() if value is not None or name == "end_time"}
+        if present.thread_id is not None:
+            given.pop("on_run_completed", None)
+        changed = replace(present, **given, **_draft(present, wanted), updated_at=tx.now(), problem=None)
+        if not _only_stops(present, wanted):
             self._may.require_author(caller, present)
-        payload = with_cron_id(merged(present.payload, wanted.payload), cron_id)
-        draft = {"payload": payload, "metadata": present.metadata | clean_metadata(metadata)}
-        await self._check(caller, _facts(present) | draft)
-        return await self._store.write(caller.tenant, _change, caller, present, wanted, draft)
+            changed = replace(changed, owner=caller.actor, mandate=mandates.record(caller))
+        if given.keys() & {"schedule", "timezone", "end_time"} or (changed.enabled and not present.enabled):
+            require_schedule(changed.schedule, changed.timezone, tx.now())
+            changed = replace(changed, next_run_at=changed.following(tx.now()))
+        documents.require(tx, payload=changed.payload, metadata=changed.metadata)
+        crons.put(tx, changed)
+        events.append(tx, caller, "cron.changed", f"cron:{changed.id}", _told(changed))
+        return changed
 
     async def _assistant(self, caller: Principal, name_or_id: str) -> str:
         try:
@@ -168,23 +180,19 @@ def _create(tx: Tx, caller: Principal, draft: Mapping[str, Any], visible: Visibl
     return cron
 
 
-def _change(tx: Tx, caller: Principal, read: Cron, wanted: Wanted, draft: Mapping[str, Any]) -> Cron:
-    present = crons.lock(tx, read.id)
-    if present is None:
-        raise _missing(read.id)
-    given = {name: value for name, value in wanted.given.items() if value is not None or name == "end_time"}
-    if present.thread_id is not None:
-        given.pop("on_run_completed", None)
-    changed = replace(present, **given, **draft, updated_at=tx.now(), problem=None)
-    if wanted.payload.keys() - _OPEN_TO_OTHERS:
-        changed = replace(changed, owner=caller.actor, mandate=mandates.record(caller))
-    if given.keys() & {"schedule", "timezone", "end_time"} or (changed.enabled and not present.enabled):
-        require_schedule(changed.schedule, changed.timezone, tx.now())
-        changed = replace(changed, next_run_at=changed.following(tx.now()))
-    documents.require(tx, payload=changed.payload, metadata=changed.metadata)
-    crons.put(tx, changed)
-    events.append(tx, caller, "cron.changed", f"cron:{changed.id}", _told(changed))
-    return changed
+def _draft(present: Cron, wanted: Wanted) -> dict[str, Any]:
+    payload = with_cron_id(merged(present.payload, wanted.payload), present.id)
+    return {"payload": payload, "metadata": present.metadata | (wanted.metadata or {})}
+
+
+def _only_stops(present: Cron, wanted: Wanted) -> bool:
+    """Whether the change only disables the cron or ends it earlier, which others may do as well."""
+    if wanted.payload.keys() - {"enabled", "end_time"} or wanted.given.get("enabled"):
+        return False
+    if "end_time" not in wanted.given:
+        return True
+    end = wanted.given["end_time"]
+    return end is not None and (present.end_time is None or end <= present.end_time)
 
 
 def _delete(tx: Tx, caller: Principal, cron_id: str, visible: Visible | None) -> None:

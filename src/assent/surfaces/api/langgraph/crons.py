@@ -10,8 +10,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from typing_extensions import TypedDict
 
 from assent.errors import Invalid
+from assent.identity.model.access import Principal
 from assent.kernel.ids import as_uuid
 from assent.kernel.limits import MOST_LISTED
+from assent.review.model.secrets import MASK
 from assent.runs.crons.crons import Crons, Wanted
 from assent.surfaces.api.langgraph.routing import router
 from assent.surfaces.api.langgraph.runbody import Mode, Nodes
@@ -53,6 +55,7 @@ CronField = Literal[
     "problem",
 ]
 _FIELDS: tuple[CronField, ...] = get_args(CronField)
+_DATA = frozenset({"input", "config", "context", "webhook", "metadata"})
 _OF_CRON = ("schedule", "timezone", "end_time", "enabled", "on_run_completed")
 
 
@@ -66,7 +69,10 @@ def _moment(value: Any) -> Any:
 
 
 def _in_utc(value: datetime) -> datetime:
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    try:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("beyond the years 1 to 9999") from None
 
 
 Moment = Annotated[
@@ -172,14 +178,14 @@ def _add_lists(api: APIRouter, crons: Crons) -> None:
     async def create_cron(caller: Caller, request: Request, body: NewCron) -> Response:
         """Every due time starts a run with a thread of its own."""
         cron = await crons.create(caller, body.assistant_id, body.wanted(await request.json()))
-        return await json(_view(cron))
+        return await json(_view(caller, cron))
 
     @api.post("/threads/{thread_id}/runs/crons", response_model=CronView)
     async def create_thread_cron(caller: Caller, thread_id: str, request: Request, body: NewCron) -> Response:
         """Every due time starts a run on this thread."""
         _require_uuid("thread", thread_id)
         wanted = body.wanted(await request.json())
-        return await json(_view(await crons.create(caller, body.assistant_id, wanted, thread_id=thread_id)))
+        return await json(_view(caller, await crons.create(caller, body.assistant_id, wanted, thread_id=thread_id)))
 
     @api.post("/runs/crons/search", response_model=list[CronView])
     async def search_crons(caller: Caller, body: CronSearch) -> Response:
@@ -192,7 +198,7 @@ def _add_lists(api: APIRouter, crons: Crons) -> None:
             offset=body.offset,
         )
         headers = page_headers(offset=body.offset, shown=len(matches), total=total)
-        return await json([_view(cron, body.select or _FIELDS) for cron in matches], headers)
+        return await json([_view(caller, cron, body.select or _FIELDS) for cron in matches], headers)
 
     @api.post("/runs/crons/count")
     async def count_crons(caller: Caller, body: CronFilter) -> int:
@@ -202,12 +208,12 @@ def _add_lists(api: APIRouter, crons: Crons) -> None:
 def _add_rows(api: APIRouter, crons: Crons) -> None:
     @api.get("/runs/crons/{cron_id}", response_model=CronView)
     async def get_cron(caller: Caller, cron_id: str) -> Response:
-        return await json(_view(await crons.get(caller, cron_id)))
+        return await json(_view(caller, await crons.get(caller, cron_id)))
 
     @api.patch("/runs/crons/{cron_id}", response_model=CronView)
     async def change_cron(caller: Caller, cron_id: str, request: Request, body: CronChange) -> Response:
         """Fields that are absent stay. `end_time: null` removes the end."""
-        return await json(_view(await crons.update(caller, cron_id, body.wanted(await request.json()))))
+        return await json(_view(caller, await crons.update(caller, cron_id, body.wanted(await request.json()))))
 
     @api.delete("/runs/crons/{cron_id}", status_code=204)
     async def delete_cron(caller: Caller, cron_id: str) -> None:
@@ -219,7 +225,7 @@ def _require_uuid(name: str, id: str | None) -> None:
         raise Invalid(f"Invalid {name} ID: must be a UUID")
 
 
-def _view(cron: Cron, select: tuple[CronField, ...] | list[CronField] = _FIELDS) -> dict[str, Any]:
+def _view(caller: Principal, cron: Cron, select: tuple[CronField, ...] | list[CronField] = _FIELDS) -> dict[str, Any]:
     whole = {
         "cron_id": cron.id,
         "assistant_id": cron.assistant_id,
@@ -230,7 +236,7 @@ def _view(cron: Cron, select: tuple[CronField, ...] | list[CronField] = _FIELDS)
         "timezone": cron.timezone,
         "end_time": cron.end_time,
         "enabled": cron.enabled,
-        "payload": cron.payload,
+        "payload": cron.payload if caller.actor == cron.owner else _covered(cron.payload),
         "metadata": cron.metadata,
         "next_run_date": cron.next_run_at,
         "created_at": cron.created_at,
@@ -242,3 +248,8 @@ def _view(cron: Cron, select: tuple[CronField, ...] | list[CronField] = _FIELDS)
         "problem": cron.problem,
     }
     return {name: whole[name] for name in select}
+
+
+def _covered(payload: dict[str, Any]) -> dict[str, Any]:
+    """The payload for everyone but the owner: the data of its runs may be secret."""
+    return {name: MASK if name in _DATA and value is not None else value for name, value in payload.items()}

@@ -13,7 +13,7 @@ from langgraph.store.base import ensure_embeddings
 from langgraph.store.memory import InMemoryStore
 from sqlalchemy import text
 
-from assent.errors import EmbeddingFailed
+from assent.errors import EmbeddingFailed, Invalid
 from assent.kernel.store.postgres import PostgresStore
 from assent.kernel.store.vectors import normalized
 from assent.runs.checkpoints.saver import Scope
@@ -98,6 +98,17 @@ async def test_fields_of_an_item_replace_those_of_the_index(kept: MemoryStore) -
         [best] = await kept.asearch(NOTES, query=word, limit=1)
         assert best.key == "a"
         assert best.score == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("value", "index"),
+    [({"a": "x"}, ["{" + ",".join(["a"] * 200) + "}"]), ({"a": "x"}, ["a"] * 101), ({"a": ["x"] * 101}, ["a[*]"])],
+    ids=["long path", "many paths", "many texts"],
+)
+async def test_index_of_too_many_texts_is_refused(kept: MemoryStore, value: Any, index: Any) -> None:
+    with pytest.raises(Invalid, match="index"):
+        await kept.aput(("docs",), "hostile", value, index=index)
+    assert await kept.aget(("docs",), "hostile") is None
 
 
 async def test_changed_and_deleted_items_are_found_by_what_they_are_now(kept: MemoryStore) -> None:

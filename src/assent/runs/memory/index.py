@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import text
 
-from assent.errors import AssentError, EmbeddingFailed
+from assent.errors import AssentError, EmbeddingFailed, Invalid
 from assent.kernel.ids import new_id
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 WHOLE = "$"
+_MOST_TEXTS = 100
+_LONGEST_PATH = 200
+"""Limits, because a caller chooses the paths, and every text is embedded and stored."""
 _EXTENSION = text("SELECT 1 FROM pg_extension WHERE extname = 'vector'")
 _AVAILABLE = text("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'")
 _CREATE = text("CREATE EXTENSION IF NOT EXISTS vector")
@@ -86,11 +89,15 @@ def _texts(value: Mapping[str, Any], fields: Sequence[str]) -> dict[str, str]:
     """By path, as LangGraph's stores name them."""
     from langgraph.store.base import get_text_at_path, tokenize_path
 
+    if len(fields) > _MOST_TEXTS or any(len(path) > _LONGEST_PATH for path in fields):
+        raise Invalid(f"index: at most {_MOST_TEXTS} paths of at most {_LONGEST_PATH} characters")
     texts = dict[str, str]()
     for path in fields:
         found = get_text_at_path(value, path if path == WHOLE else tokenize_path(path))
         named = {path: found[0]} if len(found) == 1 else {f"{path}.{i}": each for i, each in enumerate(found)}
         texts |= named
+        if len(texts) > _MOST_TEXTS:
+            raise Invalid(f"index: {path!r} has more than {_MOST_TEXTS} texts in this item")
     return texts
 
 

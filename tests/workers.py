@@ -118,6 +118,7 @@ class Crew:
     def dismiss(self) -> None:
         for worker in self.workers:
             worker.kill()
+        self.workers.clear()
 
 
 @asynccontextmanager

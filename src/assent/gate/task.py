@@ -117,8 +117,9 @@ class Task:
             if self._turns.asked is not None:
                 raise self._turns.asked
             yield
-        except GraphInterrupt as raised:  # also a question of the call itself: two questions would share one id
-            self._turns.asked = self._turns.asked or raised
+        except GraphInterrupt as raised:
+            if self._turns.asked is None and questions_in(raised):  # of the call itself: the next would share its id
+                self._turns.asked = raised
             raise
         finally:
             with _turns_lock:

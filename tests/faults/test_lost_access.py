@@ -77,8 +77,9 @@ async def _reading(parts: Any) -> AsyncIterator[Reader]:
         try:
             yield stream
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            while not task.done():  # a driver may turn a cancellation into an error
+                task.cancel()
+                await asyncio.wait({task}, timeout=1)
 
 
 async def principal(arena: Arena, secret: str) -> Principal:

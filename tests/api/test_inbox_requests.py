@@ -153,7 +153,7 @@ async def test_requester_is_called_back_once_with_a_signature(office: Office) ->
         [call] = await receiver.has(1)
         told = call.json
         assert (call.path, told["event"], told["kind"], told["item_id"]) == ("/woken", "item", "decision", item["id"])
-        assert told["actions"] == [{"key": "0", "verb": "approve"}]
+        assert (told["status"], told["actions"]) == ("APPROVED", [{"key": "0", "verb": "approve"}])
         assert (told["notes"], [comment["text"] for comment in told["comments"]]) == ("go ahead", ["fine by me"])
         admin = await office.house.admin()
         assert verified(call, (await admin.get("/api/webhooks/secret")).json()["secret"])
@@ -194,7 +194,8 @@ async def test_a_request_is_sent_back_and_resubmitted(office: Office) -> None:
         back = (await office.ask_revision(item, notes="lower")).json()
         assert (back["status"], back["revision"]) == ("REVISION_REQUESTED", 1)
         [call] = await receiver.has(1)
-        assert (call.json["kind"], call.json["notes"]) == ("revision_request", "lower")
+        told = call.json
+        assert (told["kind"], told["status"], told["notes"]) == ("revision_request", "REVISION_REQUESTED", "lower")
         assert [comment["text"] for comment in call.json["comments"]] == ["three at most"]
     seen = await office.get(item["id"], office.agent)
     assert "resubmit" in seen["can"]
@@ -273,7 +274,7 @@ async def test_undecided_request_expires_by_the_databases_clock(office: Office) 
         late = problem(await office.decide(item, "approve"), 409, "invalid_transition")
         assert late["from"] == "EXPIRED", "even before anybody has looked at the clock"
         await office.request(title="a bell")
-        await _told(receiver, "expired")
+        await _told(receiver, "EXPIRED", "expired")
     seen = await office.get(item["id"])
     assert (seen["status"], seen["resolution"], seen["decided_by"]) == ("EXPIRED", "expired", None)
     assert seen["decisions"] == []
@@ -283,17 +284,26 @@ async def test_undecided_request_expires_by_the_databases_clock(office: Office) 
     await office.verified()
 
 
+@pytest.mark.promise("REVIEW-41")
+async def test_rejected_request_calls_back_with_status_and_notes(office: Office) -> None:
+    async with receiving() as receiver:
+        item = await office.request(callback=receiver.url)
+        await office.decided(item, "reject", notes="too expensive")
+        [call] = await receiver.has(1)
+        assert (call.json["status"], call.json["notes"]) == ("REJECTED", "too expensive")
+
+
 async def test_withdrawn_request_calls_back_with_the_reason(office: Office) -> None:
     async with receiving() as receiver:
         item = await office.request(callback=receiver.url)
         gone = (await office.post(item, "cancellation", office.agent, notes="not needed")).json()
         assert (gone["status"], gone["resolution"]) == ("CANCELLED", "withdrawn")
-        await _told(receiver, "not needed")
+        await _told(receiver, "CANCELLED", "not needed")
 
 
-async def _told(receiver: Receiver, reason: str) -> None:
+async def _told(receiver: Receiver, status: str, reason: str) -> None:
     [call] = await receiver.has(1)
-    assert call.json["kind"] == "withdrawal"
+    assert (call.json["kind"], call.json["status"]) == ("withdrawal", status)
     assert reason in call.json["reason"]
 
 

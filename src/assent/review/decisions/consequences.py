@@ -13,9 +13,10 @@ from assent.kernel.ids import new_id
 from assent.kernel.store.transaction import Tx
 from assent.outbox.model import WEBHOOK
 from assent.review import dialects, thread_items
-from assent.review.model.decisions import verdict_to_json
+from assent.review.model import questions
+from assent.review.model.decisions import REVISION_REQUEST, verdict_to_json
 from assent.review.model.grants import seal
-from assent.review.model.items import Item, Revision, as_asked
+from assent.review.model.items import Item, ItemStatus, Revision, as_asked
 from assent.review.model.lifecycle import Message, Permit
 from assent.review.model.questions import Action, Question, Verb, Verdict
 from assent.review.model.risks import Rating
@@ -111,10 +112,17 @@ def message(
     if case.item.held:
         actions = [verdict_to_json(case.masked(verdict)) for verdict in verdicts]
         shown = notes and case.words.without(notes)
-        payload = {"decision_id": decision_id, "kind": kind, "actions": actions, "notes": shown}
+        status = _status_after(case, verdicts, kind)
+        payload = {"decision_id": decision_id, "kind": kind, "status": status, "actions": actions, "notes": shown}
         return callback(tx, case, payload, wait=grace)
     value = dialects.encode(case.asked, as_asked(as_revised(verdicts), case.revision))
     return thread_items.resumption(case.item, str(case.item.interrupt_id), value, wait=grace)
+
+
+def _status_after(case: Case, verdicts: Sequence[Verdict], kind: str) -> ItemStatus:
+    if kind == REVISION_REQUEST:
+        return ItemStatus.REVISION_REQUESTED
+    return ItemStatus(questions.outcome(as_asked(as_revised(verdicts), case.revision)).status)
 
 
 def as_revised(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:

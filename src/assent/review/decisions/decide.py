@@ -208,7 +208,8 @@ def withdraw(tx: Tx, item: Item, resolution: Resolution, reason: str, *, actor: 
     reason = secrets.known_words(tx, item, actor).without(reason)
     message = None
     if item.held:
-        message = consequences.callback(tx, case, {"kind": "withdrawal", "reason": reason})
+        status = ItemStatus.EXPIRED if resolution is Resolution.EXPIRED else ItemStatus.CANCELLED
+        message = consequences.callback(tx, case, {"kind": "withdrawal", "status": status, "reason": reason})
     elif item.status is ItemStatus.PENDING:
         verdicts = dialects.negative(case.asked, reason)
         value = None if verdicts is None else dialects.encode(case.asked, verdicts)

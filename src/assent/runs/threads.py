@@ -50,7 +50,7 @@ IfExists = Literal["raise", "do_nothing"]
 OnRemoval = Callable[[str, Sequence[Run]], Awaitable[None]]
 
 READ = (Scope.RUNS_WRITE, Scope.ITEMS_READ)
-_COPIED = ("threads", "checkpoints", "checkpoint_writes")
+_COPIED = ("threads", "checkpoints", "checkpoint_writes", "checkpoint_parts")
 _Past = tuple[Any, ...]
 _EXPIRED_AT_ONCE = 100
 _LOOKED_AT_ONCE = 20

@@ -17,6 +17,7 @@ from assent.kernel.store.tables import (
     TENANT,
     assistant_versions,
     assistants,
+    checkpoint_parts,
     checkpoint_writes,
     checkpoints,
     comments,
@@ -52,6 +53,7 @@ _THREADS = select(threads.c.tenant_id, func.count().label("total")).group_by(thr
 _LARGE: dict[Table, tuple[str, ...]] = {
     checkpoints: ("checkpoint", "metadata"),
     checkpoint_writes: ("value",),
+    checkpoint_parts: ("data",),
     threads: ("metadata", "values", "interrupts"),
     runs: ("kwargs", "metadata"),
     assistants: ("config", "context", "metadata"),

@@ -754,6 +754,17 @@ checkpoints = Table(
     Column("type", String, nullable=False),
     Column("checkpoint", LargeBinary, nullable=False),
     Column("metadata", Text, nullable=False),
+    Column("size", BigInteger, nullable=False, server_default="0"),  # of the state with its parts, in bytes
+)
+
+checkpoint_parts = Table(
+    "checkpoint_parts",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("thread_id", String, primary_key=True),
+    Column("name", LargeBinary, primary_key=True),
+    Column("type", String, nullable=False),
+    Column("data", LargeBinary, nullable=False),
 )
 
 checkpoint_writes = Table(

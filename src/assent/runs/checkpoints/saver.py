@@ -33,7 +33,9 @@ from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.runs import losses
 from assent.runs.checkpoints.commands import applied
-from assent.threads.rows import checkpoints
+from assent.runs.checkpoints.values import Decoder, Encoder, Known
+from assent.threads.model.parts import FORMAT, Inline, Ref, pack, pack_checkpoint, refs_in, unpack, unpack_checkpoint
+from assent.threads.rows import checkpoints, parts
 from assent.threads.rows.checkpoints import Attempt, Header, Stored, StoredWrite
 
 if TYPE_CHECKING:
@@ -51,15 +53,19 @@ class Scope:
     attempt: Attempt | None = None
     asked: set[str] = field(default_factory=set, compare=False)
     """The tasks that stored a question. LangGraph does not stream questions of hidden nodes."""
+    known: Known = field(default_factory=Known, compare=False, repr=False)
+    """The parts that the attempt has stored or loaded."""
 
 
 _current: ContextVar[Scope] = ContextVar("scope")
 
 
 class StoreSaver(BaseCheckpointSaver[int]):
-    def __init__(self, store: Store, **kwargs: Any) -> None:
+    def __init__(self, store: Store, *, own: Known | None = None, **kwargs: Any) -> None:
+        """`own`: the parts that this saver has stored without an attempt, if it is used for one edit."""
         super().__init__(**kwargs)
         self._store = store
+        self._own = own
         self._outputs = True
         self._graph: AnyPregel | None = None
 
@@ -103,8 +109,8 @@ class StoreSaver(BaseCheckpointSaver[int]):
             rows = await self._store.read(
                 _scope(config).tenant, _history, _thread(config), ns, only, until, wanted, limit
             )
-        for stored, writes in rows:
-            yield self._tuple(config, stored, writes)
+        for row in rows:
+            yield self._tuple(config, *row)
 
     async def aput(
         self,
@@ -114,12 +120,16 @@ class StoreSaver(BaseCheckpointSaver[int]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         scope, (thread_id, ns) = _scope(config), _address(config)
-        kind, data = self._encoded(checkpoint)
+        known = self._known(scope)
+        encoder = Encoder(self.serde, known)
+        data = self._encoded(encoder, checkpoint)
         facts = orjson.dumps(get_checkpoint_metadata(config, metadata), default=str).decode()
-        stored = Stored(checkpoint["id"], ns, config["configurable"].get("checkpoint_id"), kind, data, facts)
+        parent, new = config["configurable"].get("checkpoint_id"), list(encoder.new.values())
+        stored = Stored(checkpoint["id"], ns, parent, FORMAT, data, facts, len(data) + encoder.size)
         with losses.noted():
             losses.require_none()
-            await self._store.write(scope.tenant, checkpoints.put, thread_id, stored, scope.attempt)
+            await self._store.write(scope.tenant, checkpoints.put, thread_id, stored, scope.attempt, new)
+        known.add(new)
         return _config(thread_id, ns, checkpoint["id"])
 
     async def aput_writes(
@@ -129,62 +139,93 @@ class StoreSaver(BaseCheckpointSaver[int]):
         if any(channel == ERROR and losses.is_cut_off(value) for channel, value in writes):
             return
         scope, (thread_id, ns) = _scope(config), _address(config)
+        known = self._known(scope)
+        encoder = Encoder(self.serde, known)
         rows = [
-            StoredWrite(task_id, WRITES_IDX_MAP.get(channel, index), task_path, channel, *self._written(channel, value))
+            StoredWrite(
+                task_id,
+                WRITES_IDX_MAP.get(channel, index),
+                task_path,
+                channel,
+                FORMAT,
+                pack(self._written(encoder, channel, value)),
+            )
             for index, (channel, value) in enumerate(writes)
         ]
         if any(channel == INTERRUPT for channel, _ in writes):
             scope.asked.add(task_id)
         replace = all(channel in WRITES_IDX_MAP for channel, _ in writes)
-        at = str(config["configurable"]["checkpoint_id"])
+        at, new = str(config["configurable"]["checkpoint_id"]), list(encoder.new.values())
         with losses.noted():
             losses.require_none()
             await self._store.write(
-                scope.tenant, checkpoints.put_writes, thread_id, ns, at, rows, scope.attempt, replace=replace
+                scope.tenant, checkpoints.put_writes, thread_id, ns, at, rows, scope.attempt, replace=replace, new=new
             )
+        known.add(new)
 
-    def _encoded(self, checkpoint: Checkpoint) -> tuple[str, bytes]:
-        try:
-            return self.serde.dumps_typed(checkpoint)
-        except StateError as error:
-            for channel in filter(None, map(self._flawed, checkpoint["channel_values"].items())):
-                error.name_field(channel)
-                break
-            raise
+    def _known(self, scope: Scope) -> Known:
+        """Without an attempt, loaded parts do not count: they may be deleted before the edit is stored."""
+        return scope.known if scope.attempt else self._own or Known()
 
-    def _flawed(self, entry: tuple[str, Any]) -> str | None:
-        """The channel, if its value cannot be stored."""
-        channel, value = entry
-        try:
-            self.serde.dumps_typed(value)
-        except StateError:
-            return channel
-        return None
+    def _encoded(self, encoder: Encoder, checkpoint: Checkpoint) -> bytes:
+        values = [(name, self._written(encoder, name, value)) for name, value in checkpoint["channel_values"].items()]
+        header = self.serde.dumps_typed({**checkpoint, "channel_values": None})
+        return pack_checkpoint(Inline(*header), values)
 
-    def _written(self, channel: str, value: Any) -> tuple[str, bytes]:
+    def _written(self, encoder: Encoder, channel: str, value: Any) -> Ref:
         try:
-            return self.serde.dumps_typed(value)
+            return encoder.encode(channel, value)
         except StateError as error:
             error.name_field(channel)
             raise
 
-    def _tuple(self, config: RunnableConfig, stored: Stored, writes: Sequence[StoredWrite]) -> CheckpointTuple:
+    def _read(self, decoder: Decoder, row: StoredWrite) -> Any:
+        if row.type != FORMAT:  # of an earlier release
+            return self.serde.loads_typed((row.type, row.value))
+        return decoder.decode(row.channel, unpack(row.value))
+
+    def _checkpoint(self, decoder: Decoder, stored: Stored) -> Checkpoint:
+        if stored.type != FORMAT:  # of an earlier release
+            whole: Checkpoint = self.serde.loads_typed((stored.type, stored.checkpoint))
+            return whole
+        header, values = unpack_checkpoint(stored.checkpoint)
+        checkpoint: Checkpoint = self.serde.loads_typed(header)
+        checkpoint["channel_values"] = {name: decoder.decode(name, ref) for name, ref in values}
+        return checkpoint
+
+    def _tuple(
+        self, config: RunnableConfig, stored: Stored, writes: Sequence[StoredWrite], loaded: parts.Loaded
+    ) -> CheckpointTuple:
+        scope = _scope(config)
+        decoder = Decoder(self.serde, loaded, scope.known if scope.attempt else None)
         thread_id, writes = _thread(config), writes if self._outputs else _unfinished(writes)
         parent = _config(thread_id, stored.ns, stored.parent_id) if stored.parent_id else None
-        pending = [(row.task_id, row.channel, self.serde.loads_typed((row.type, row.value))) for row in writes]
-        loaded = CheckpointTuple(
+        pending = [(row.task_id, row.channel, self._read(decoder, row)) for row in writes]
+        saved = CheckpointTuple(
             _config(thread_id, stored.ns, stored.checkpoint_id),
-            self.serde.loads_typed((stored.type, stored.checkpoint)),
+            self._checkpoint(decoder, stored),
             cast(CheckpointMetadata, orjson.loads(stored.metadata)),
             parent,
             pending,
         )
-        return loaded if self._graph is None or stored.ns else applied(self._graph, self, loaded)
+        return saved if self._graph is None or stored.ns else applied(self._graph, self, saved)
 
 
-def _find(tx: Tx, thread_id: str, ns: str, checkpoint_id: str | None) -> tuple[Stored, Sequence[StoredWrite]] | None:
+_Found = tuple[Stored, Sequence[StoredWrite], parts.Loaded]
+
+
+def _find(tx: Tx, thread_id: str, ns: str, checkpoint_id: str | None) -> _Found | None:
+    return _found(tx, thread_id, ns, checkpoint_id, {})
+
+
+def _found(tx: Tx, thread_id: str, ns: str, checkpoint_id: str | None, loaded: parts.Loaded) -> _Found | None:
     row = checkpoints.at(tx, thread_id, ns, checkpoint_id) if checkpoint_id else checkpoints.latest(tx, thread_id, ns)
-    return None if row is None else (row, checkpoints.writes_of(tx, thread_id, ns, row.checkpoint_id))
+    if row is None:
+        return None
+    writes = checkpoints.writes_of(tx, thread_id, ns, row.checkpoint_id)
+    refs = [unpack(write.value) for write in writes if write.type == FORMAT]
+    parts.load(tx, thread_id, (refs_in(row.checkpoint) if row.type == FORMAT else []) + refs, loaded)
+    return row, writes, loaded
 
 
 def _history(
@@ -195,13 +236,14 @@ def _history(
     before: str | None,
     wanted: dict[str, Any],
     limit: int | None,
-) -> list[tuple[Stored, Sequence[StoredWrite]]]:
+) -> list[_Found]:
     """With a metadata filter, the limit counts matches, so all checkpoints are read."""
     headers = checkpoints.history(tx, thread_id, ns, before=before, limit=None if wanted or only else limit)
     named = [header for header in headers if only in (None, header.checkpoint_id)]
     matching = [header for header in named if _matches(header, wanted)][:limit]
     tx.limits.require_answer(sum(header.size for header in matching), len(matching), hint=_FEWER)
-    states = [_find(tx, thread_id, header.ns, header.checkpoint_id) for header in matching]
+    loaded: parts.Loaded = {}
+    states = [_found(tx, thread_id, header.ns, header.checkpoint_id, loaded) for header in matching]
     return [state for state in states if state is not None]
 
 

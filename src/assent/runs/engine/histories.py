@@ -165,12 +165,13 @@ class Histories:
         self, tenant: str, graph_id: str, config: Any, access: Access
     ) -> AsyncIterator[tuple[AnyPregel, Draft]]:
         from assent.runs.checkpoints.saver import StoreSaver
+        from assent.runs.checkpoints.values import Known
 
         draft = Draft(self._store, tenant)
         async with self._project.open(graph_id, config, access=access) as graph:
             ours = cast(StoreSaver, graph.checkpointer)
             view = copy.copy(graph)
-            view.checkpointer = StoreSaver(cast(Store, draft), serde=ours.serde)
+            view.checkpointer = StoreSaver(cast(Store, draft), own=Known(), serde=ours.serde)
             yield with_commands(view), draft
 
 

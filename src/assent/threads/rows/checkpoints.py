@@ -6,7 +6,7 @@ a stalled worker's late checkpoint is refused after a takeover.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -16,6 +16,8 @@ from sqlalchemy import bindparam, delete, func, select
 from assent.kernel import canonical
 from assent.kernel.store.tables import TENANT, checkpoint_writes, checkpoints
 from assent.kernel.store.transaction import Tx
+from assent.threads.model.parts import Part
+from assent.threads.rows import parts
 
 
 class Fenced(Exception):
@@ -37,6 +39,8 @@ class Stored(NamedTuple):
     type: str
     checkpoint: bytes
     metadata: str
+    size: int | None = None
+    """The bytes of the state with its parts; None: it has none."""
 
 
 class Header(NamedTuple):
@@ -63,10 +67,10 @@ _NO_TASK = "00000000-0000-0000-0000-000000000000"
 """LangGraph's id for writes of a command, which belong to no task."""
 _FENCE = "EXISTS (SELECT 1 FROM runs WHERE tenant_id = ? AND run_id = ? AND attempt = ? AND status = 'running'{lock})"
 _PUT = (
-    "INSERT INTO checkpoints (tenant_id, thread_id, ns, checkpoint_id, parent_id, run_id, type, checkpoint, metadata) "
-    "SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE {condition} "
+    "INSERT INTO checkpoints (tenant_id, thread_id, ns, checkpoint_id, parent_id, run_id, type, checkpoint, metadata, "
+    "size) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE {condition} "
     "ON CONFLICT (tenant_id, thread_id, ns, checkpoint_id) DO UPDATE SET "
-    "type = excluded.type, checkpoint = excluded.checkpoint, metadata = excluded.metadata"
+    "type = excluded.type, checkpoint = excluded.checkpoint, metadata = excluded.metadata, size = excluded.size"
 )
 _PUT_WRITE = (
     "INSERT INTO checkpoint_writes "
@@ -79,7 +83,7 @@ _DROP_ERROR = (
     "AND task_id = ? AND channel = '__error__'"
 )
 _REPLACE = "UPDATE SET channel = excluded.channel, type = excluded.type, value = excluded.value"
-_COLUMNS = "checkpoint_id, ns, parent_id, type, checkpoint, metadata"
+_COLUMNS = "checkpoint_id, ns, parent_id, type, checkpoint, metadata, size"
 _LATEST = (
     f"SELECT {_COLUMNS} FROM checkpoints WHERE tenant_id = ? AND thread_id = ? AND ns = ? "  # noqa: S608
     "ORDER BY checkpoint_id DESC LIMIT 1"
@@ -90,10 +94,7 @@ _WRITES = (
     "WHERE tenant_id = ? AND thread_id = ? AND ns = ? AND checkpoint_id = ? ORDER BY task_path, task_id, idx"
 )
 _OF_THREAD = (checkpoints.c.tenant_id == TENANT, checkpoints.c.thread_id == bindparam("thread_id"))
-_HEADER = (
-    *(checkpoints.c[name] for name in ("checkpoint_id", "ns", "metadata")),
-    func.length(checkpoints.c.checkpoint).label("size"),
-)
+_HEADER = (*(checkpoints.c[name] for name in ("checkpoint_id", "ns", "metadata", "size")),)
 _DELETE_WRITES_OF_RUN = delete(checkpoint_writes).where(
     checkpoint_writes.c.tenant_id == TENANT,
     checkpoint_writes.c.thread_id == bindparam("thread_id"),
@@ -134,11 +135,14 @@ _HEADS = (
 )
 
 
-def put(tx: Tx, thread_id: str, stored: Stored, attempt: Attempt | None) -> None:
+def put(tx: Tx, thread_id: str, stored: Stored, attempt: Attempt | None, new: Collection[Part] = ()) -> None:
+    """`new`: the parts of the state that the thread may not have yet."""
     row = (tx.tenant, thread_id, stored.ns, stored.checkpoint_id, stored.parent_id, attempt and attempt.run_id)
-    values = (*row, stored.type, stored.checkpoint, stored.metadata, *_proof(tx, attempt))
+    size = len(stored.checkpoint) if stored.size is None else stored.size
+    values = (*row, stored.type, stored.checkpoint, stored.metadata, size, *_proof(tx, attempt))
     if tx.sql(_put(tx.dialect, attempt is not None), values).rowcount == 0:
         raise Fenced
+    parts.add(tx, thread_id, new)
 
 
 def put_writes(
@@ -150,10 +154,12 @@ def put_writes(
     attempt: Attempt | None,
     *,
     replace: bool,
+    new: Collection[Part] = (),
 ) -> None:
     """Drops an earlier error of a task with a question: LangGraph would keep it beside the question."""
     if attempt is not None:
         hold(tx, attempt)
+    parts.add(tx, thread_id, new)
     run_id = attempt.run_id if attempt else None
     statement = _placeholders(_PUT_WRITE + (_REPLACE if replace else "NOTHING"), tx.dialect)
     tx.sql(statement, [(tx.tenant, thread_id, ns, checkpoint_id, run_id, *write) for write in writes])
@@ -220,6 +226,7 @@ def remove_of_run(tx: Tx, thread_id: str, run_id: str) -> None:
     """Rolls a run back: deletes its checkpoints, and its writes to checkpoints of others."""
     tx.change(_DELETE_WRITES_OF_RUN, thread_id=thread_id, run_id=run_id)
     tx.change(_DELETE_OF_RUN, thread_id=thread_id, run_id=run_id)
+    parts.sweep(tx, thread_id)
 
 
 def hold(tx: Tx, attempt: Attempt) -> None:

@@ -26,8 +26,18 @@ from sqlalchemy import (
 
 from assent.errors import TooLarge
 from assent.kernel.quotas import quotas
-from assent.kernel.store.tables import TENANT, answers, checkpoint_writes, checkpoints, frames, runs, threads
+from assent.kernel.store.tables import (
+    TENANT,
+    answers,
+    checkpoint_parts,
+    checkpoint_writes,
+    checkpoints,
+    frames,
+    runs,
+    threads,
+)
 from assent.kernel.store.transaction import Tx
+from assent.threads.rows import parts
 
 _THREAD: BindParameter[str] = bindparam("this")
 _LARGEST_COPY = 64 * 1024 * 1024
@@ -67,7 +77,7 @@ def copy_checkpoints(tx: Tx, source: str, target: str) -> None:
             hint="prune it first: POST /threads/prune with the strategy keep_latest",
         )
     quotas.require_bytes(tx, size)
-    for table in (checkpoints, checkpoint_writes):
+    for table in (checkpoints, checkpoint_writes, checkpoint_parts):
         tx.change(_COPIES[table.name], this=source, target=target)
 
 
@@ -81,6 +91,7 @@ def keep_latest(tx: Tx, thread_id: str) -> bool:
         return False
     for statement in _THIN_OUT:
         tx.change(statement, this=thread_id)
+    parts.sweep(tx, thread_id)
     return True
 
 
@@ -96,6 +107,7 @@ _TARGET = bindparam("target", type_=threads.c.thread_id.type)
 _COPIES = {
     "checkpoints": _copy(checkpoints, {"thread_id": _TARGET, "run_id": null()}),
     "checkpoint_writes": _copy(checkpoint_writes, {"thread_id": _TARGET}),
+    "checkpoint_parts": _copy(checkpoint_parts, {"thread_id": _TARGET}),
 }
 _THIN_OUT = [
     *(
@@ -138,5 +150,6 @@ _HEAVY: dict[str, tuple[Table, tuple[str, ...]]] = {
     "frames": (frames, ("data",)),
     "checkpoints": (checkpoints, ("checkpoint", "metadata")),
     "checkpoint_writes": (checkpoint_writes, ("value",)),
+    "checkpoint_parts": (checkpoint_parts, ("data",)),
 }
 _SIZES = {(name, dialect): _size(name, dialect) for name in _HEAVY for dialect in ("sqlite", "postgresql")}

@@ -10,7 +10,7 @@ from sqlalchemy import Row, bindparam, delete, func, null, select, update
 
 from assent.kernel.quotas import quotas
 from assent.kernel.store.prepared import Prepared
-from assent.kernel.store.tables import TENANT, checkpoint_writes, checkpoints, contributors, threads
+from assent.kernel.store.tables import TENANT, checkpoint_parts, checkpoint_writes, checkpoints, contributors, threads
 from assent.kernel.store.transaction import Tx
 from assent.threads.model.threads import Interrupts, Lifetime, Thinning, Thread, ThreadStatus, Visibility
 from assent.threads.rows.holds import UNSETTLED
@@ -65,7 +65,7 @@ _DUE = (
 _EXPIRED = _DUE.where(~(_REMOVES & UNSETTLED))
 _DELETE = [
     delete(table).where(table.c.tenant_id == TENANT, table.c.thread_id == bindparam("id"))
-    for table in (checkpoint_writes, checkpoints, contributors, threads)
+    for table in (checkpoint_writes, checkpoints, checkpoint_parts, contributors, threads)
 ]
 
 

@@ -106,7 +106,7 @@ class ChannelsView(StoredView):
 
 
 class StorageView(BaseModel):
-    """Channel values are stored inside their checkpoints, so they have no size of their own."""
+    """Checkpoints share the parts of channel values, so the size of one channel is not known."""
 
     thread_id: str
     total_bytes: int
@@ -164,9 +164,10 @@ def storage_json(thread_id: str, sizes: Mapping[str, Size]) -> Json:
         name: {"count": sizes[table].rows, "bytes": sizes[table].bytes}
         for name, table in (("checkpoints", "checkpoints"), ("pending_writes", "checkpoint_writes"))
     }
-    total = sum(size["bytes"] for size in stored.values())
-    inside = {"channel_values": {"count": 0, "bytes": 0, "by_channel": {}}}
-    return {"thread_id": thread_id, "total_bytes": total, **stored, **inside, "tables": tables}
+    shared = sizes["checkpoint_parts"]
+    total = sum(size["bytes"] for size in stored.values()) + shared.bytes
+    values = {"channel_values": {"count": shared.rows, "bytes": shared.bytes, "by_channel": {}}}
+    return {"thread_id": thread_id, "total_bytes": total, **stored, **values, "tables": tables}
 
 
 def _ttl(thread: Thread) -> Json:

@@ -1,0 +1,158 @@
+"""States stored as parts are read back with the bytes of whole checkpoints, which LangGraph's own SQLite saver stores.
+
+Every history is encoded both ways, with the same objects: lists grow, lose and get elements in the middle, messages are
+edited or changed in place, forks continue from any checkpoint.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from sqlalchemy import select
+
+from assent.kernel.store import tables
+from assent.kernel.store.tables import TENANT
+from assent.kernel.store.transaction import Tx
+from assent.runs.checkpoints.msgpack import StrictSerializer
+from assent.runs.checkpoints.values import Decoder, Encoder, Known
+from assent.threads.model.parts import FORMAT, Inline, Part, pack_checkpoint
+from assent.threads.rows import checkpoints, thread_storage, threads
+from assent.threads.rows.checkpoints import Stored
+from tests.contract.stores import AnyStore
+
+SERDE = StrictSerializer()
+HISTORIES = int(os.environ.get("ASSENT_HISTORIES", "60"))
+
+texts = st.text(max_size=30) | st.text(min_size=150, max_size=200)
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | texts | st.binary(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+messages: st.SearchStrategy[AnyMessage] = (
+    st.builds(HumanMessage, content=texts, id=st.uuids().map(str))
+    | st.builds(AIMessage, content=texts, additional_kwargs=st.dictionaries(st.just("k"), plain, max_size=1))
+    | st.builds(ToolMessage, content=texts, tool_call_id=st.just("call"), artifact=plain)
+)
+elements = messages | plain
+channels = st.sampled_from(["messages", "log", "value"])
+steps = st.tuples(
+    st.sampled_from(["append", "extend", "insert", "remove", "replace", "mutate", "set", "clear", "fork"]),
+    channels,
+    st.integers(0, 200),
+    elements,
+    plain,
+)
+
+
+def changed(values: dict[str, Any], step: tuple[str, str, int, Any, Any]) -> dict[str, Any]:
+    """The state after a step. Lists are new; their elements are the same objects, as with LangGraph's reducers."""
+    how, channel, place, element, more = step
+    now = values.get(channel)
+    old = list(now) if type(now) is list else []
+    at = place % len(old) if old else 0
+    acts: dict[str, Callable[[], Any]] = {
+        "append": lambda: [*old, element],
+        "extend": lambda: [*old, *([element] * place)],
+        "insert": lambda: [*old[:at], element, *old[at:]],
+        "remove": lambda: old[:at] + old[at + 1 :],
+        "replace": lambda: [*old[:at], element, *old[at + 1 :]],
+        "set": lambda: element,
+        "clear": list,
+    }
+    if how == "mutate":
+        mutate(old[at] if old else None, more)
+        return dict(values)
+    return {**values, channel: acts[how]()} if how in acts else dict(values)
+
+
+def mutate(element: Any, more: Any) -> None:
+    if isinstance(element, HumanMessage | AIMessage | ToolMessage):
+        element.additional_kwargs["changed"] = more
+    elif isinstance(element, dict):
+        element["changed"] = more
+    elif isinstance(element, list):
+        element.append(more)
+
+
+def in_parts(known: Known, stored: dict[bytes, Any], values: dict[str, Any]) -> dict[str, Any]:
+    encoder = Encoder(SERDE, known)
+    refs = {name: encoder.encode(name, value) for name, value in values.items()}
+    stored.update(encoder.new)
+    known.add(list(encoder.new.values()))
+    return refs
+
+
+@settings(max_examples=HISTORIES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(steps, min_size=1, max_size=12), st.booleans())
+def test_every_state_of_a_history_has_the_bytes_of_a_whole_checkpoint(history: list[Any], reload: bool) -> None:
+    known, stored = Known(), dict[bytes, Any]()
+    values: dict[str, Any] = {}
+    past: list[tuple[dict[str, Any], bytes]] = []
+    for step in history:
+        if step[0] == "fork" and past:
+            refs, _ = past[step[2] % len(past)]
+            known = Known() if reload else known
+            decoder = Decoder(SERDE, stored, known)
+            values = {name: decoder.decode(name, ref) for name, ref in refs.items()}
+        values = changed(values, step)
+        past.append((in_parts(known, stored, values), SERDE.dumps_typed(values)[1]))
+    for refs, oracle in past:
+        decoder = Decoder(SERDE, stored, None)
+        decoded = {name: decoder.decode(name, ref) for name, ref in refs.items()}
+        assert SERDE.dumps_typed(decoded)[1] == SERDE.dumps_typed(SERDE.loads_typed(("msgpack", oracle)))[1]
+
+
+def chat(checkpoint_id: str, *texts: str) -> tuple[Stored, list[Part]]:
+    encoder = Encoder(SERDE, Known())
+    ref = encoder.encode("messages", [HumanMessage(text * 300, id=text) for text in texts])
+    data = pack_checkpoint(Inline(*SERDE.dumps_typed({})), [("messages", ref)])
+    return Stored(checkpoint_id, "", None, FORMAT, data, "{}", encoder.size), list(encoder.new.values())
+
+
+def put(tx: Tx, thread_id: str, checkpoint_id: str, *texts: str) -> None:
+    stored, new = chat(checkpoint_id, *texts)
+    checkpoints.put(tx, thread_id, stored, None, new)
+
+
+def names(tx: Tx, thread_id: str) -> set[bytes]:
+    this = tables.checkpoint_parts.c.thread_id == thread_id
+    rows = tx.all(select(tables.checkpoint_parts.c.name).where(tables.checkpoint_parts.c.tenant_id == TENANT, this))
+    return {row.name for row in rows}
+
+
+async def test_prune_deletes_parts_of_no_checkpoint_and_copies_keep_theirs(store: AnyStore) -> None:
+    for checkpoint_id, said in (("1", "ab"), ("2", "bc")):
+        await store.write("acme", put, "t", checkpoint_id, *said)
+    await store.write("acme", thread_storage.copy_checkpoints, "t", "copy")
+    assert len(await store.read("acme", names, "t")) == 3
+    assert await store.write("acme", thread_storage.keep_latest, "t")
+    kept = {part.name for part in chat("2", "b", "c")[1]}
+    assert await store.read("acme", names, "t") == kept
+    assert len(await store.read("acme", names, "copy")) == 3
+    await store.write("acme", threads.remove, "copy")
+    assert await store.read("acme", names, "copy") == set()
+    assert await store.read("other", names, "t") == set()
+
+
+def test_message_changed_in_place_is_stored_again() -> None:
+    known, stored = Known(), dict[bytes, Any]()
+    message = HumanMessage("a" * 300, id="1")
+    before = in_parts(known, stored, {"messages": [message]})
+    assert in_parts(known, stored, {"messages": [message]}) == before
+    message.content = "b" * 300
+    after = in_parts(known, stored, {"messages": [message]})
+    assert Decoder(SERDE, stored, None).decode("messages", after["messages"])[0].content == "b" * 300
+    assert Decoder(SERDE, stored, None).decode("messages", before["messages"])[0].content == "a" * 300
+
+
+def test_appended_message_adds_only_itself_and_the_end_of_its_tree() -> None:
+    known, stored = Known(), dict[bytes, Any]()
+    conversation = [HumanMessage("x" * 800, id=str(n)) for n in range(2000)]
+    in_parts(known, stored, {"messages": conversation})
+    size = len(stored)
+    in_parts(known, stored, {"messages": [*conversation, HumanMessage("y" * 800, id="new")]})
+    assert len(stored) - size <= 5

@@ -154,6 +154,8 @@ class Page:
 
     async def _execute(self, block: Block) -> None:
         text = block.text.replace("http://127.0.0.1:2024", self._stage.dev.url)
+        for key in ("asnt_reviewer_…", "asnt_agent_…"):
+            text = text.replace(key, self._swaps.get(key, key))
         if "interrupt(" in text:
             return asking.check(block, {"interrupt": interrupt})
         async with self._names(text) as names:

@@ -378,6 +378,26 @@ def a2a(target: Target) -> Iterator[Sent]:
         yield rpc(method, {"id": task["taskId"]})
 
 
+def graphql(target: Target) -> Iterator[Sent]:
+    item, seen = json.dumps(target.item_id), f'revision: {target.revision}, hash: "{target.hash}"'
+    thread = json.dumps(target.thread_id)
+    for field in (
+        f"approveInboxItem(id: {item}, {seen}) {{ id }}",
+        f'rejectInboxItem(id: {item}, {seen}, message: "no") {{ id }}',
+        f"decideInboxItem(id: {item}, decision: {{{seen}, verb: APPROVE}}) {{ id }}",
+        f'decideInboxItem(id: {item}, decision: {{{seen}, actions: [{{key: "0", verb: EDIT, args: {{}}}}]}}) {{ id }}',
+        f'requestRevision(id: {item}, {seen}, notes: "again") {{ id }}',
+        f'requestRevisionInboxItem(id: {item}, {seen}, notes: "again") {{ id }}',
+        f'resubmitInboxItem(id: {item}, input: {{title: "other"}}) {{ id }}',
+        f"cancelInboxItem(id: {item}) {{ id }}",
+        f'addInboxItemComment(id: {item}, text: "approve it") {{ id }}',
+        f"addInboxItemLink(id: {item}, threadId: {thread}) {{ id }}",
+        f"removeInboxItemLink(id: {item}, threadId: {thread}) {{ id }}",
+        'createInboxItem(input: {type: "a", title: "b"}) { id }',
+    ):
+        yield {"json": {"query": f"mutation {{ {field} }}"}}
+
+
 _ITEM = "/api/inbox/items/{item_id}"
 _PAGE = "/inbox/{item_id}"
 ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
@@ -478,6 +498,7 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "POST /store/namespaces": bodies({}),
     "POST /threads/{thread_id}/commands": lambda target: ({"json": sent} for sent in protocol_commands(target)),
     "POST /threads/{thread_id}/stream/events": bodies({}, {"channels": ["values", "input"]}),
+    "POST /graphql": graphql,
     "POST /mcp": mcp,
     "POST /mcp/": mcp,
     "DELETE /mcp": nothing,

@@ -39,6 +39,7 @@ from assent.surfaces.api import (
     users,
 )
 from assent.surfaces.api.langgraph import assistants, crons, events, runs, store, system, threads, ui
+from assent.surfaces.graphql import routes as graphql
 from assent.surfaces.http import boundary, custom_routes, errors, parts, routing
 from assent.surfaces.http.authentication import Authentication
 from assent.surfaces.http.documents import add_page, add_schema
@@ -158,6 +159,8 @@ def _apis(
     agents = Agents(engine.assistants, calls, Tasks(engine.runs, engine.threads, calls))
     yield a2a.routes(agents, settings.public_url)
     yield insights.routes(figures)
+    ide = settings.mode is not Mode.SERVE
+    yield graphql.routes(engine.inbox, engine.live, services.audit, relying, ide=ide)
     yield ui.routes(engine.project.loaded.ui)
 
 

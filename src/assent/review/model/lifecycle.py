@@ -492,6 +492,16 @@ LIFE: Mapping[type, Rule] = {
 }
 
 
+STATUS_EVENTS = frozenset(
+    f"item.{name}"
+    for name in (
+        *("created", "revised", "resubmitted", "revision_requested", "approved", "rejected", "cancelled", "expired"),
+        *("undone", "undeliverable", "approval_retracted"),
+    )
+)
+"""The events after which the status of an item may be another."""
+
+
 def diagram() -> str:
     """The table as a Mermaid state diagram, for docs/lifecycle.md."""
     lines = ["stateDiagram-v2", "    [*] --> PENDING: asked"]

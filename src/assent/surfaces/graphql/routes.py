@@ -1,0 +1,73 @@
+"""`/graphql`: operations by POST, subscriptions over server-sent events and web sockets, GraphiQL in `assent dev`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Body, Request, Response, WebSocket
+from fastapi.responses import HTMLResponse
+
+from assent.audit.service import Audit
+from assent.review.inbox import Inbox
+from assent.review.live import Live
+from assent.surfaces.http.passkey_origins import Relying
+from assent.surfaces.http.routing import router
+
+if TYPE_CHECKING:
+    from assent.surfaces.graphql.server import Server
+
+PATH = "/graphql"
+_IDE_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' https://unpkg.com; style-src 'unsafe-inline' https://unpkg.com; "
+    "font-src https://unpkg.com data:; img-src data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+
+
+def routes(inbox: Inbox, live: Live, audit: Audit, relying: Relying, *, ide: bool) -> APIRouter:
+    api = router("", "graphql")
+    served = _Lazy(inbox, live, audit, relying)
+
+    @api.post(PATH, responses={200: {"description": "the result, with its errors"}})
+    async def graphql(request: Request, body: Annotated[Any, Body()]) -> Response:
+        """One operation: `{query, variables, operationName}`. docs/graphql.md has the schema."""
+        return await (await served.get()).post(request, body)
+
+    @api.websocket(PATH)
+    async def graphql_socket(socket: WebSocket) -> None:
+        await (await served.get()).socket(socket)
+
+    if ide:
+        api.add_api_route(PATH, _graphiql, methods=["GET"], include_in_schema=False)
+    return api
+
+
+class _Lazy:
+    """Loads strawberry with the first request, in a thread: most processes never need it."""
+
+    def __init__(self, inbox: Inbox, live: Live, audit: Audit, relying: Relying) -> None:
+        self._made = inbox, live, audit, relying
+        self._loading: asyncio.Task[Server] | None = None
+
+    async def get(self) -> Server:
+        if self._loading is None:
+            self._loading = asyncio.create_task(asyncio.to_thread(self._load))
+        return await asyncio.shield(self._loading)
+
+    def _load(self) -> Server:
+        from assent.surfaces.graphql.context import Sources
+        from assent.surfaces.graphql.persisted import PersistedQueries
+        from assent.surfaces.graphql.schema import schema
+        from assent.surfaces.graphql.server import Server
+
+        inbox, live, audit, relying = self._made
+        schema()
+        return Server(Sources(inbox, live, audit), relying, PersistedQueries())
+
+
+async def _graphiql() -> Response:
+    """GraphiQL, from files that are pinned by their hash."""
+    from strawberry.http.ides import get_graphql_ide_html
+
+    text = get_graphql_ide_html("graphiql")
+    return HTMLResponse(text, headers={"Content-Security-Policy": _IDE_POLICY})

@@ -16,6 +16,7 @@ from assent import audit_key, secret_key
 from assent.audit.anchors import Anchoring, HeadFile
 from assent.audit.service import Audit
 from assent.identity.access import Access
+from assent.identity.agents import Agents
 from assent.identity.keys import Keys
 from assent.identity.mandates import Mandates
 from assent.identity.model.access import DEFAULT_TENANT
@@ -40,6 +41,7 @@ from assent.review.model.policies import ADVISE_ALL, ASK_ALL, Policy
 from assent.review.policies import BUILT_IN, FILE, Policies, read
 from assent.review.rows import policies, secrets
 from assent.review.threads.retraction import Retraction
+from assent.review.workspace_reviews import WorkspaceReviews
 from assent.runs import cancellation
 from assent.runs.assistants.assistants import Assistants
 from assent.runs.bus.memory import MemoryBus
@@ -83,6 +85,7 @@ class Engine:
     firing: Firing
     metrics: Metrics
     inbox: Inbox
+    reviews: WorkspaceReviews
     live: Live
     custom_auth: CustomAuth | None = None
 
@@ -95,6 +98,7 @@ class Services:
     access: Access
     audit: Audit
     keys: Keys
+    agents: Agents
     users: Users
     passkeys: Passkeys
     deliveries: Deliveries
@@ -143,6 +147,7 @@ def create_services(store: Store, settings: Settings) -> Services:
         access=access,
         audit=audit,
         keys=keys,
+        agents=Agents(store),
         users=users,
         passkeys=Passkeys(store),
         deliveries=Deliveries(store, secret=partial(secret_key.load, settings)),
@@ -219,6 +224,7 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
     )
     sender = _sender(store, outbound, Resumption(store, threads.states.end), settings)
     inbox = Inbox(store, targets=outbound.targets, access=ThreadAccess(custom_auth))
+    reviews = WorkspaceReviews(store, inbox, targets=outbound.targets)
     live, deadlines, backfill = Live(store, inbox), Deadlines(store), Backfill(store)
     runs = Runs(
         store,
@@ -255,7 +261,20 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
         metrics = Metrics(store, (lambda: Workers(settings.run_concurrency, queue.active)) if executes else None)
         events = EventStreams(store, bus, runs)
         yield Engine(
-            project, queue, assistants, runs, events, threads, items, crons, firing, metrics, inbox, live, custom_auth
+            project,
+            queue,
+            assistants,
+            runs,
+            events,
+            threads,
+            items,
+            crons,
+            firing,
+            metrics,
+            inbox,
+            reviews,
+            live,
+            custom_auth,
         )
     finally:
         await live.close()

@@ -524,7 +524,6 @@ async def test_undone_item_past_its_deadline_still_expires(office: Office) -> No
 
 
 @pytest.mark.promise("REVIEW-18")
-@pytest.mark.promise("REVIEW-39")
 async def test_waiting_agent_gets_the_notes_and_asks_again(office: Office) -> None:
     item = await office.asked("asking", {"questions": [review({"n": 1}), review({"n": 2})]})
     problem(await office.ask_revision(item, notes="  "), 422, "invalid_decision")

@@ -20,7 +20,6 @@ async def office(build: Builder) -> Office:
 
 
 @pytest.mark.promise("REVIEW-01")
-@pytest.mark.promise("REVIEW-35")
 async def test_request_becomes_a_pending_item(office: Office) -> None:
     thread = await office.thread()
     ends = (datetime.now(UTC) + timedelta(days=1)).replace(microsecond=0)
@@ -117,7 +116,6 @@ async def test_callback_url_that_cannot_be_called_is_refused(office: Office) -> 
         assert refused.status_code == 422, refused.text
 
 
-@pytest.mark.promise("REVIEW-36")
 @pytest.mark.promise("P3")
 async def test_the_same_dedupe_key_finds_the_same_item(office: Office) -> None:
     body = {**BODY, "dedupe_key": "d"}

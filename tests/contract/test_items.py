@@ -202,7 +202,6 @@ async def test_two_concurrent_approvals_are_both_counted(store: AnyStore) -> Non
     assert [memory_item.closes for memory_item in kept].count(True) == 1
 
 
-@pytest.mark.promise("REVIEW-36")
 async def test_concurrent_requests_with_one_dedupe_key_make_one_item(store: AnyStore) -> None:
     asked = Request("t", "title", payload={"n": 1}, dedupe_key="d")
     outcomes = await all_at_once(

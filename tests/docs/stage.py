@@ -142,6 +142,10 @@ SECRET = 'export ASSENT_SECRET_KEY="$(openssl rand -base64 32)"'
 PRELUDES = {
     ("README.md", "export ASSENT_API_KEY"): "export ASSENT_URL=@URL",
     ("agent-server.md", "assent dev"): f"{SECRET}; assent users create ana --role admin --database postgresql://…",
+    (
+        "agents.md",
+        'curl -s $URL/api/agents -H "x-api-key: $ADMIN_KEY"',
+    ): "export URL=@URL ADMIN_KEY=@KEY AGENT_KEY=@AGENT; assent users create ana --database @DATABASE",
     ("cli.md", "assent inbox decide"): "echo '{\"account\": 20}' > args.json",
     (
         "inbox.md",

@@ -43,6 +43,7 @@ class Target:
         nothing = "0197c5a0-0000-7000-8000-000000000000"
         return {
             **{name: getattr(self, name) for name in ("thread_id", "run_id", "assistant_id", "item_id")},
+            "agent": "a agent",
             **dict.fromkeys(("key_id", "approval_id", "delivery_id", "cron_id", "inbox_id", "passkey_id"), nothing),
             "name": "ana",
         }
@@ -399,6 +400,7 @@ def graphql(target: Target) -> Iterator[Sent]:
 
 
 _ITEM = "/api/inbox/items/{item_id}"
+_REVIEW = "/api/workspace-reviews/{run_id}"
 _PAGE = "/inbox/{item_id}"
 ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "POST /threads/{thread_id}/runs/stream": run_bodies,
@@ -452,6 +454,10 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     f"PUT {_ITEM}/snooze": bodies({"until": "2099-01-01T00:00:00Z"}, {"until": None}),
     f"PUT {_ITEM}/links/{{thread_id}}": nothing,
     f"DELETE {_ITEM}/links/{{thread_id}}": nothing,
+    "POST /api/workspace-reviews": lambda target: iter([{"json": {"run_id": target.run_id, "body": "harmless"}}]),
+    f"POST {_REVIEW}/acceptance": lambda target: iter([{"json": target.seen}]),
+    f"POST {_REVIEW}/cancellation": lambda target: iter([{"json": target.seen}]),
+    f"POST {_REVIEW}/resumption": lambda target: iter([{"json": {**target.seen, "response_markdown": "go on"}}]),
     "PUT /api/policies": policies,
     "POST /api/policies/test": policies,
     "POST /api/standing-approvals": lambda target: iter(
@@ -468,6 +474,9 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "PATCH /api/users/{name}": bodies({"role": "admin"}, {"disabled": True}, {"groups": ["approvers"]}),
     "POST /api/users/{name}/login-link": nothing,
     "DELETE /api/users/{name}": nothing,
+    "POST /api/agents": bodies({"name": "eve", "human": "ana", "source": "system"}),
+    "PATCH /api/agents/{agent}": bodies({"human": "ana"}, {"source": "system"}),
+    "DELETE /api/agents/{agent}": nothing,
     "POST /api/passkeys/registration": nothing,
     "POST /api/passkeys": bodies({"name": "mine", "credential": {}}),
     "PATCH /api/passkeys/{passkey_id}": bodies({"name": "mine"}),

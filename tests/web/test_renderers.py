@@ -619,7 +619,6 @@ class TestWorkspaceReview:
         assert ("change 3" in page, "change 4" in page, "+2 more" in page) == (True, False, True)
         assert not cautions(found)
 
-    @pytest.mark.promise("REVIEW-34")
     @pytest.mark.parametrize(
         ("routing", "told"),
         [
@@ -635,7 +634,6 @@ class TestWorkspaceReview:
         assert "Unrouted." in cautions(found)
         assert told in cautions(found)
 
-    @pytest.mark.promise("REVIEW-34")
     def test_its_title_is_enough(self) -> None:
         found = seen(asked("workspace_review", None, title="Workspace review (unrouted): ada on /"))
         assert "Unrouted." in cautions(found)

@@ -15,7 +15,7 @@ from functools import partial
 from assent.errors import Forbidden, Unauthenticated
 from assent.identity.model.access import SCOPE_CEILING, Kind, Principal, Scope, operator, system
 from assent.identity.model.keys import PREFIX, ApiKey
-from assent.identity.rows import keys, sessions, users
+from assent.identity.rows import agents, keys, sessions, users
 from assent.kernel import events
 from assent.kernel.ids import new_token, token_hash
 from assent.kernel.store.ports import Store
@@ -197,7 +197,8 @@ def _is_agent(tx: Tx, user: Principal) -> bool:
     """A person cannot be taken for an agent: rules name the two in different fields."""
     if user.kind is not Kind.AGENT:
         return False
-    return keys.by_id(tx, user.id) is not None or bool(keys.agents(tx, Kind.AGENT, user.id))
+    stored = keys.agents(tx, Kind.AGENT, user.id) or agents.named(tx, user.id)
+    return keys.by_id(tx, user.id) is not None or bool(stored)
 
 
 def session_of(caller: Principal) -> str | None:

@@ -12,7 +12,7 @@ from assent.identity.access import require_grantable, require_person
 from assent.identity.model.access import Kind, Principal, Scope, parse_scopes
 from assent.identity.model.keys import LONGEST_OVERLAP, PREFIX, ApiKey, Lifetime
 from assent.identity.model.users import User
-from assent.identity.rows import keys, sessions, users
+from assent.identity.rows import agents, keys, sessions, users
 from assent.kernel import events
 from assent.kernel.ids import new_id, new_token, token_hash
 from assent.kernel.store.paging import Page
@@ -129,6 +129,8 @@ def _create(tx: Tx, caller: Principal, wanted: _Wanted, secret_hash: str) -> Api
         scopes=wanted.scopes,
         expires_at=tx.now() + wanted.lifetime if wanted.lifetime else None,
     )
+    if wanted.kind is Kind.AGENT:
+        agents.insert_new(tx, principal_id, name)
     payload = {"kind": wanted.kind, "name": name, "scopes": sorted(wanted.scopes), "user": owner.id if owner else None}
     if wanted.agent is not None:
         payload["agent"] = principal_id
@@ -157,7 +159,7 @@ def _belonging(tx: Tx, wanted: _Wanted, key_id: str) -> tuple[str, str]:
 
 def program_named(tx: Tx, kind: Kind, named: str) -> tuple[str, str]:
     """The id and the name of the one agent or service with this id or name."""
-    programs = keys.agents(tx, kind, named)
+    programs = _programs(tx, kind, named)
     if not programs:
         raise NotFound(
             f"there is no {kind} {named!r}", hint=f"create it with its first key: assent keys create NAME --kind {kind}"
@@ -165,6 +167,13 @@ def program_named(tx: Tx, kind: Kind, named: str) -> tuple[str, str]:
     if len(programs) > 1:
         raise Conflict(f"{len(programs)} {kind}s are named {named!r}", hint="give the id of the one you mean")
     return programs[0]
+
+
+def _programs(tx: Tx, kind: Kind, named: str) -> list[tuple[str, str]]:
+    """Those with this id or name, each as its id and its name. An agent may be registered without a key."""
+    if kind is Kind.AGENT:
+        return [(agent.id, agent.name) for agent in agents.named(tx, named)]
+    return keys.agents(tx, kind, named)
 
 
 def _rotate(

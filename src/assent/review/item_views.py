@@ -64,6 +64,7 @@ def summary(item: Item, now: datetime) -> View:
         "execution": item.execution,
         "requester": item.requester,
         "recipient": item.recipient,
+        "routing": item.routing,
         "approvals": {"given": item.approvals, "needed": item.policy["approvals"]},
         "claim": _claim(item, now),
         "source": {

@@ -96,6 +96,8 @@ def resubmit(tx: Tx, caller: Principal, item_id: str, changes: Mapping[str, Json
     if not item.held:
         raise Conflict("only a request can be resubmitted; an item of a run is revised by its run")
     _require_own(caller, item)
+    if item.workspace_run_id is not None:
+        raise Conflict("this is a workspace review", hint="send its next review: POST /api/workspace-reviews")
     if item.status is not ItemStatus.REVISION_REQUESTED:
         facts: dict[str, Any] = {"from": item.status, "to": ItemStatus.PENDING, "allowed": []}
         raise InvalidTransition(

@@ -16,8 +16,8 @@ from assent.kernel.limits import Limits
 from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries
 from assent.outbox.model import RESUME
-from assent.review import changes, item_index, item_terms, item_words
-from assent.review.dialects import approves, breakpoint, question_of, recognise
+from assent.review import changes, item_index, item_terms, item_words, workspace_runs
+from assent.review.dialects import approves, breakpoint, question_of, recognise, workspace_review
 from assent.review.item_words import Learned
 from assent.review.model.grants import GATE, Call, Grant, GrantStatus, covers
 from assent.review.model.items import HERE, Execution, Item, ItemStatus, Revision, aligned_calls, as_revised
@@ -251,7 +251,7 @@ def _require_size(tx: Tx, revision: Revision) -> None:
 def _asked(tx: Tx, waiting: Waiting, present: Sequence[Item], *, but_not: Collection[str]) -> list[Asked]:
     before = next((item.interrupt_id for item in present if item.dialect == breakpoint.NAME), None)
     interrupt_id = before or (f"breakpoint:{waiting.run.id}" if waiting.run else None)
-    asked = [_read(waiting, question) for question in waiting.pending if question["id"] not in but_not]
+    asked = [_read(tx, waiting, question) for question in waiting.pending if question["id"] not in but_not]
     if waiting.upcoming and interrupt_id is not None:
         asked.append(_stopped(tx, waiting, interrupt_id))
     return asked
@@ -283,9 +283,9 @@ def _unmoved_heads(tx: Tx, item: Item, revision: Revision, thread: Thread) -> st
     return None if moved else checkpoints.heads(tx, thread.id)
 
 
-def _read(waiting: Waiting, pending: Mapping[str, Any]) -> Asked:
+def _read(tx: Tx, waiting: Waiting, pending: Mapping[str, Any]) -> Asked:
     interrupt = Interrupt(pending["id"], pending.get("value"), pending.get("response_schema"))
-    question = recognise(interrupt)
+    question = workspace_runs.as_review(tx, recognise(interrupt), waiting.requester, waiting.graph_id)
     revision = Revision(
         1, question.value, question.response_schema, calls=_calls(waiting, question), author=waiting.requester
     )
@@ -310,9 +310,10 @@ def _raise(tx: Tx, waiting: Waiting, asked: Asked, learned: Learned, *, instead_
         grants.revoke_of_item(tx, before.id)  # it is asked again: unused grants are revoked
     terms = _terms(tx, waiting, asked)
     run = waiting.run
+    question, columns = _routed(tx, waiting, asked)
     create(
         tx,
-        asked.question,
+        question,
         asked.revision,
         terms,
         learned.before,
@@ -324,8 +325,17 @@ def _raise(tx: Tx, waiting: Waiting, asked: Asked, learned: Learned, *, instead_
         requester=waiting.requester,
         follows=before.id if before else instead_of.id if instead_of else None,
         reworded=before is not None and _is_reworded(tx, before, asked),
+        **columns,
     )
     learned.fresh |= secrets_in(asked.question, terms)
+
+
+def _routed(tx: Tx, waiting: Waiting, asked: Asked) -> tuple[Question, dict[str, Any]]:
+    """The question as its item shows it, and the columns of a workspace review."""
+    if asked.question.dialect != workspace_review.NAME:
+        return asked.question, {}
+    agent = workspace_runs.agent_of_run(tx, waiting.requester, waiting.graph_id)
+    return workspace_runs.routed(tx, asked.question, agent, waiting.run.id if waiting.run else None)
 
 
 def _is_reworded(tx: Tx, item: Item, asked: Asked) -> bool:
@@ -379,16 +389,26 @@ def _revise(tx: Tx, item: Item, asked: Asked, waiting: Waiting, learned: Learned
         return  # if answered, the notes are still on their way to the agent
     revision = replace(asked.revision, number=item.revision + 1)
     terms = stricter(Terms.from_json(item.policy), _terms(tx, waiting, asked))
+    question, columns = _routed(tx, waiting, asked)
     facts = {
         "interrupt_id": asked.interrupt_id,
         "reworded": _is_reworded(tx, item, asked),
         **_source(waiting),
         **_kind(tx, item, asked.question, terms),
-        **item_words.words(asked.question, terms, learned.before),
+        **item_words.words(question, terms, learned.before),
         **item_terms.bound(terms),
+        **address(item, columns),
     }
     revised = revise(tx, item, AskedAgain(revision=revision, facts=facts), actor=waiting.requester)
     learned.fresh |= secrets.learn(tx, revised)
+
+
+def address(item: Item, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The recipient of a revised workspace review: the registry may have changed since. The item stays that of its
+    first run, and an escalated one stays with the people that it was escalated to."""
+    kept = {"entity_type", "entity_id", "workspace_run_id"} if item.workspace_run_id else set[str]()
+    kept |= {"recipient"} if item.policy.get("escalated") else set()
+    return {name: value for name, value in columns.items() if name not in kept}
 
 
 def _source(waiting: Waiting) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from assent.review.inbox import Inbox
 from assent.review.inboxes import Inboxes
 from assent.review.insights import Insights
 from assent.review.live import Live
+from assent.review.workspace_reviews import WorkspaceReviews
 from assent.runs.calls import Calls
 from assent.settings import Mode, Settings
 from assent.surfaces import extensions
@@ -26,6 +27,7 @@ from assent.surfaces.a2a import routes as a2a
 from assent.surfaces.a2a.agent import Agents
 from assent.surfaces.a2a.tasks import Tasks
 from assent.surfaces.api import (
+    agents,
     audit,
     deliveries,
     health,
@@ -37,6 +39,7 @@ from assent.surfaces.api import (
     policies,
     sessions,
     users,
+    workspace_reviews,
 )
 from assent.surfaces.api.langgraph import assistants, crons, events, runs, store, system, threads, ui
 from assent.surfaces.graphql import routes as graphql
@@ -122,6 +125,8 @@ def local_inbox_app(services: Services, caller: Principal) -> ASGIApp:
     errors.install(app)
     routing.add(app, inbox.routes(items, Live(services.store, items)))
     routing.add(app, inboxes.routes(Inboxes(services.store, items)))
+    routing.add(app, workspace_reviews.routes(WorkspaceReviews(services.store, items)))
+    routing.add(app, agents.routes(services.agents))
     routing.add(app, policies.routes(services.policies, services.passkeys))
     routing.add(app, insights.routes(Insights(services.store)))
 
@@ -144,10 +149,12 @@ def _apis(
     yield health.routes(services.store)
     yield inbox.routes(engine.inbox, engine.live, relying)
     yield inboxes.routes(views)
+    yield workspace_reviews.routes(engine.reviews)
     yield policies.routes(services.policies, services.passkeys)
     yield sessions.routes(services.access, admission)
     yield keys.routes(services.keys)
     yield users.routes(services.users)
+    yield agents.routes(services.agents)
     yield passkeys.routes(services.passkeys, relying)
     yield audit.routes(services.audit)
     yield deliveries.routes(services.deliveries)
@@ -156,8 +163,8 @@ def _apis(
     yield system.routes(engine.metrics)
     calls = Calls(engine.runs, engine.threads)
     yield mcp.routes(engine.assistants, calls)
-    agents = Agents(engine.assistants, calls, Tasks(engine.runs, engine.threads, calls))
-    yield a2a.routes(agents, settings.public_url)
+    agent_cards = Agents(engine.assistants, calls, Tasks(engine.runs, engine.threads, calls))
+    yield a2a.routes(agent_cards, settings.public_url)
     yield insights.routes(figures)
     ide = settings.mode is not Mode.SERVE
     yield graphql.routes(engine.inbox, engine.live, services.audit, relying, ide=ide)

@@ -138,6 +138,21 @@ api_keys = Table(
     Index(None, "tenant_id", "created_at", "key_id"),
 )
 
+agents = Table(  # every agent: those with keys, and those that were registered without one
+    "agents",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("agent_id", String, primary_key=True),  # the id of its principal
+    Column("name", String, nullable=False),
+    Column("parent_id", String),  # another agent, which may be gone
+    Column("human_id", String),  # the person who reviews its work
+    Column("source", String, nullable=False, server_default="user"),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    Index(None, "tenant_id", "name", "agent_id"),
+    Index(None, "tenant_id", "parent_id"),
+)
+
 sessions = Table(
     "sessions",
     metadata,
@@ -444,6 +459,8 @@ items = Table(
     Column("recipient", String),
     Column("entity_type", String),
     Column("entity_id", String),
+    Column("workspace_run_id", String),  # the run whose work it reviews; a run has one such item
+    Column("routing", Json),  # why a workspace review has its recipient
     Column("dedupe_key", String),
     Column("callback", String),
     Column("follows", String),  # the item before this one
@@ -479,6 +496,14 @@ items = Table(
         unique=True,
         sqlite_where=text("open AND interrupt_id IS NOT NULL"),
         postgresql_where=text("open AND interrupt_id IS NOT NULL"),
+    ),
+    Index(
+        "ix_items_one_workspace_review",
+        "tenant_id",
+        "workspace_run_id",
+        unique=True,
+        sqlite_where=text("workspace_run_id IS NOT NULL"),
+        postgresql_where=text("workspace_run_id IS NOT NULL"),
     ),
     Index(
         "ix_items_dedupe",

@@ -114,9 +114,20 @@ def message(
         shown = notes and case.words.without(notes)
         status = _status_after(case, verdicts, kind)
         payload = {"decision_id": decision_id, "kind": kind, "status": status, "actions": actions, "notes": shown}
+        if case.item.workspace_run_id is not None:
+            return _wake_up(tx, case, payload, wait=grace)
         return callback(tx, case, payload, wait=grace)
     value = dialects.encode(case.asked, as_asked(as_revised(verdicts), case.revision))
     return thread_items.resumption(case.item, str(case.item.interrupt_id), value, wait=grace)
+
+
+def _wake_up(tx: Tx, case: Case, told: dict[str, Any], *, wait: timedelta) -> Message | None:
+    """The one message to a workspace run elsewhere. A rejected run is cancelled, and not woken."""
+    if told["status"] is ItemStatus.REJECTED:
+        return None
+    response = told["notes"] if told["kind"] == REVISION_REQUEST else None
+    run = {"run_id": case.item.workspace_run_id, "responseMarkdown": response}
+    return callback(tx, case, {**told, **run}, wait=wait)
 
 
 def _status_after(case: Case, verdicts: Sequence[Verdict], kind: str) -> ItemStatus:

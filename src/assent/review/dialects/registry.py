@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from assent.errors import InvalidDecision, Problem
 from assent.kernel.canonical import Json
-from assent.review.dialects import breakpoint, human_interrupt, raw, request
+from assent.review.dialects import breakpoint, human_interrupt, raw, request, workspace_review
 from assent.review.dialects.approvals import takes_boolean
 from assent.review.dialects.assistant import clarification, confirmation
 from assent.review.dialects.dialect import Decoded, Dialect
@@ -27,6 +27,7 @@ DIALECTS: tuple[Dialect, ...] = (
     tool_approval,
     clarification,
     confirmation,
+    workspace_review,
     oauth_url,
     mcp_elicitation,
     form_elicitation,  # last before the generic ones: it accepts any value that has a response_schema

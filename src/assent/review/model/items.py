@@ -108,6 +108,10 @@ class Item:
     expires_at: datetime | None
     due_at: datetime | None
     due: Due | None
+    workspace_run_id: str | None = None
+    """The run whose work it reviews."""
+    routing: Mapping[str, Any] | None = None
+    """How the recipient of a workspace review was found."""
 
     @property
     def held(self) -> bool:

@@ -37,6 +37,7 @@ class ItemType(StrEnum):
     FORM = "form"
     OAUTH = "oauth"
     BREAKPOINT = "breakpoint"
+    WORKSPACE_REVIEW = "workspace_review"
 
 
 class Resolution(StrEnum):

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, exists, false, func, or_, select
+from sqlalchemy import ColumnElement, Select, exists, false, func, null, or_, select
 
+from assent.identity.model.access import Kind
 from assent.identity.model.visibility import Visible
 from assent.identity.rows.names import actors_like, actors_named
 from assent.identity.rows.visibility import is_visible
@@ -40,8 +41,11 @@ GROUPS = tuple(_GROUPS)
 _FACETS = {"kind": items.c.kind, "risk": items.c.risk, "agent": items.c.requester, "graph": items.c.graph_id}
 _FILTERED_BY = {"kind": "kind", "risk": "risk", "agent": "requester", "graph": "graph_id"}
 FACETS = tuple(_FACETS)
+_ME = "me"
 _BASIC_TYPES = frozenset(ItemType)
-_ACTORS = frozenset({"requester", "decided_by"})
+_ACTORS = frozenset({"requester", "decided_by", "recipient"})
+_PRECISE = frozenset({"recipient", "thread_id", "run_id", "entity_id"})
+"""A filter by one of these, or by the id, also shows items that are addressed to another person."""
 _INDEXED = frozenset({"graph_id", "assistant_id", "type", "thread_id"})
 _OPEN = frozenset(status for status in ItemStatus if status.open)
 _EDGE = (
@@ -178,9 +182,11 @@ def _count(tx: Tx, statement: Select[Any]) -> int:
 
 
 def _conditions(tx: Tx, criteria: Filter, whose: str, visible: Visible | None) -> list[ColumnElement[bool]]:
-    conditions = [_column(tx, name, values) for name, values in criteria.columns]
+    conditions = [_column(tx, name, values, whose) for name, values in criteria.columns]
     if criteria.ids is not None:
         conditions.append(_begins(criteria.ids))
+    elif not any(name in _PRECISE for name, _ in criteria.columns):
+        conditions.append(_not_for_others(whose))
     conditions += _status(criteria)
     if criteria.words:
         conditions.append(_said(tx, criteria.words))
@@ -197,12 +203,18 @@ def _conditions(tx: Tx, criteria: Filter, whose: str, visible: Visible | None) -
     return conditions
 
 
-def _column(tx: Tx, name: str, values: tuple[object, ...]) -> ColumnElement[bool]:
+def _column(tx: Tx, name: str, values: tuple[object, ...], whose: str) -> ColumnElement[bool]:
     if name == "type":
         return _of_types(tx, [str(value) for value in values])
     if name in _ACTORS:
-        return items.c[name].in_(_actors(tx, values))
+        return items.c[name].in_(_actors(tx, [whose if value == _ME else value for value in values]))
     return items.c[name].in_(values)
+
+
+def _not_for_others(whose: str) -> ColumnElement[bool]:
+    """Workspace reviews of a paired person are in that person's list only."""
+    person = items.c.recipient.startswith(f"{Kind.REVIEWER}:")
+    return or_(items.c.routing.is_(null()), items.c.recipient.is_(None), ~person, items.c.recipient == whose)
 
 
 def _of_types(tx: Tx, types: Sequence[str]) -> ColumnElement[bool]:
@@ -214,7 +226,7 @@ def _of_types(tx: Tx, types: Sequence[str]) -> ColumnElement[bool]:
     return or_(*ways) if ways else false()
 
 
-def _actors(tx: Tx, values: tuple[object, ...]) -> list[str]:
+def _actors(tx: Tx, values: Sequence[object]) -> list[str]:
     """The whole actor (`agent:<id>`), the id alone, or the name."""
     spelled = (f"{kind}{value}" for value in values for kind in ("", "agent:", "service:", "reviewer:"))
     named = (actor for value in values for actor in actors_named(tx, str(value)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, Table, bindparam, delete, func, literal_column, select, update
+from sqlalchemy import Row, Table, bindparam, delete, func, literal_column, null, select, update
 
 from assent.kernel.canonical import Json
 from assent.kernel.store.prepared import Prepared
@@ -42,11 +42,20 @@ _OPEN = _ALL.where(items.c.thread_id == bindparam("thread"), items.c.open).order
 _OPEN_OF_THREAD = Prepared(_OPEN)
 _LOCK_OPEN_OF_THREAD = Prepared(_OPEN.with_for_update())
 _CLAIMED_BY = _ALL.where(items.c.claimed_by == bindparam("whose"), items.c.open).order_by(items.c.item_id)
+_ROUTED_TO = _ALL.where(items.c.recipient == bindparam("whose"), items.c.routing.is_not(null()), items.c.open).order_by(
+    items.c.item_id
+)
 _OF_THREAD = _ALL.where(items.c.thread_id == bindparam("thread")).order_by(items.c.created_at.desc())
 _LATEST_OF_INTERRUPT = (
     _OF_THREAD.where(items.c.interrupt_id == bindparam("interrupt")).order_by(items.c.item_id.desc()).limit(1)
 )
 _BY_DEDUPE_KEY = _ALL.where(items.c.requester == bindparam("requester"), items.c.dedupe_key == bindparam("key"))
+_BY_WORKSPACE_RUN = _ALL.where(items.c.workspace_run_id == bindparam("run"))
+_WORKSPACE_REVIEW_BY = (
+    _ALL.where(items.c.type == "workspace_review", items.c.run_id == bindparam("run"))
+    .order_by(items.c.created_at.desc(), items.c.item_id.desc())
+    .limit(1)
+)
 _IN_DOUBT_OF_THREAD = Prepared(
     _ALL.where(items.c.thread_id == bindparam("thread"), items.c.doubt_id.is_not(None), items.c.execution == "in_doubt")
 )
@@ -248,6 +257,11 @@ def claimed_by(tx: Tx, actor: str) -> list[Item]:
     return [item_of(row) for row in tx.all(_CLAIMED_BY, whose=actor)]
 
 
+def routed_to(tx: Tx, actor: str) -> list[Item]:
+    """The open workspace reviews in the list of this person."""
+    return [item_of(row) for row in tx.all(_ROUTED_TO, whose=actor)]
+
+
 def left_in_doubt(tx: Tx, thread_id: str) -> list[Item]:
     """Those with an interrupted call, whether or not the thread waits for its outcome."""
     return [item_of(row) for row in tx.all(_LEFT_IN_DOUBT, thread=thread_id)]
@@ -279,6 +293,16 @@ def latest_of_interrupt(tx: Tx, thread_id: str, interrupt_id: str) -> Item | Non
 
 def by_dedupe_key(tx: Tx, requester: str, key: str) -> Item | None:
     return _item_or_none(tx.first(_BY_DEDUPE_KEY, requester=requester, key=key))
+
+
+def by_workspace_run(tx: Tx, run_id: str) -> Item | None:
+    """The item that reviews the work of this run."""
+    return _item_or_none(tx.first(_BY_WORKSPACE_RUN, run=run_id))
+
+
+def workspace_review_by(tx: Tx, run_id: str) -> Item | None:
+    """The latest workspace review that this run asked for: a run that continues another may revise its review."""
+    return _item_or_none(tx.first(_WORKSPACE_REVIEW_BY, run=run_id))
 
 
 def due(tx: Tx, limit: int) -> tuple[list[tuple[str, str]], datetime | None]:

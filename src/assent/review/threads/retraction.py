@@ -23,6 +23,7 @@ from assent.review.dialects.assistant.clarification import NAME as CLARIFICATION
 from assent.review.model.decisions import Decision
 from assent.review.model.items import Item
 from assent.review.model.lifecycle import Recalled, Recounted
+from assent.review.model.routing import Reason, Route, marked
 from assent.review.rows import decisions, inboxes, items, policies
 from assent.review.threads.withdrawal import delivering_run, promote_next, withdraw_answers
 from assent.threads.model.runs import Run
@@ -59,6 +60,7 @@ class Retraction:
             _end_standing_approvals(tx, caller, user)
         if not user.may(Scope.DECIDE):
             _release_claims(tx, caller, user)
+            _hand_over(tx, caller, user)
 
     def forget(self, tx: Tx, user: User) -> None:
         """Removes the person's saved views of the inbox."""
@@ -135,3 +137,11 @@ def _release_claims(tx: Tx, caller: Principal, user: User) -> None:
     for item in items.claimed_by(tx, user.actor):
         items.change(tx, item, claimed_by=None, claimed_until=None)
         events.append(tx, caller, "item.unclaimed", item.subject)
+
+
+def _hand_over(tx: Tx, caller: Principal, user: User) -> None:
+    """The workspace reviews in the person's own list go to the operators."""
+    for item in items.routed_to(tx, user.actor):
+        unrouted = {**(item.routing or {}), "kind": Route.UNROUTED, "reason": Reason.PAIR}
+        items.change(tx, item, recipient=None, routing=unrouted, title=marked(item.title))
+        events.append(tx, caller, "item.rerouted", item.subject, {"from": user.actor, "to": None})

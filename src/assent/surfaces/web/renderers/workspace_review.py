@@ -16,9 +16,12 @@ SHOWN = 3
 _UNROUTED = "workspace review (unrouted)"
 _CHANGES = ("proposed_changes", "proposedChanges", "changes")
 _WHY = {
+    "unknown": "The agent of this run is not in the registry. Register it, or start its runs with its own key.",
     "orphan": "An agent in the parent chain has a missing parent. Look for a deleted or moved agent.",
     "cycle": "The parent chain is a cycle. Look for an agent that is its own ancestor.",
     "depth": "The parent chain is too long. Look for agents that keep creating agents.",
+    "tenant": "The parent chain leads to an agent of another tenant. Look for a parent with a wrong id.",
+    "pair": "The paired person cannot decide. Look for a disabled person or a changed role, and pair somebody else.",
 }
 _UNKNOWN = "No recipient found. Check the parent chain for a missing parent, a cycle, or too many levels."
 
@@ -29,10 +32,11 @@ def workspace_review(item: View) -> Rendering | None:
     inner = {**mapping(args.get("payload")), **args}
     body = text(inner, "body", "review_body", "reviewBody")
     changes = entries(first(inner, *_CHANGES))
-    if not (body or changes or _target(inner) or _is_unrouted(item, inner)):
+    routed = _routing(item, inner)
+    if not (body or changes or _target(inner) or _is_unrouted(item, routed)):
         return None
     return Rendering(
-        _unrouted(inner) if _is_unrouted(item, inner) else None,
+        _unrouted(inner, routed) if _is_unrouted(item, routed) else None,
         Facts(_about(inner)),
         Markdown(body) if body else None,
         Table(("Path", "Proposed change"), map(_row, changes[:SHOWN]), max(0, len(changes) - SHOWN))
@@ -62,14 +66,18 @@ def _row(change: Json) -> tuple[str, str]:
     return text(about, "path", "file", "target") or "–", plain(about if change is None else change)
 
 
-def _is_unrouted(item: View, args: Args) -> bool:
-    routed = mapping(args.get("classification") or args.get("routing"))
+def _routing(item: View, args: Args) -> Args:
+    """The route of the item; a request may bring one of its own."""
+    own = args.get("classification") or args.get("routing")
+    return mapping(item.get("routing") or ({"kind": own} if isinstance(own, str) else own))
+
+
+def _is_unrouted(item: View, routed: Args) -> bool:
     titled = str(item.get("title") or "").lower().startswith(_UNROUTED)
-    return titled or "unrouted" in (routed.get("kind"), routed.get("result"), args.get("classification"))
+    return titled or "unrouted" in (routed.get("kind"), routed.get("result"))
 
 
-def _unrouted(args: Args) -> Caution:
-    routed = mapping(args.get("classification") or args.get("routing"))
+def _unrouted(args: Args, routed: Args) -> Caution:
     reason = text(routed, "reason") or text(args, "unrouted_reason", "unroutedReason")
     why = next((hint for word, hint in _WHY.items() if word in reason.lower()), _UNKNOWN)
     chain = [plain(agent) for agent in entries(routed.get("chain"))]

@@ -4,6 +4,7 @@ An `async def test_…` runs by itself on asyncio (anyio's plugin in auto mode);
 """
 
 import faulthandler
+import gc
 import os
 from collections.abc import Iterator
 
@@ -32,6 +33,13 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("quick", deadline=None, derandomize=True, max_examples=50)
     settings.register_profile("scoreboard", deadline=None, max_examples=1000, print_blob=True)
     settings.load_profile("scoreboard" if config.getoption("scoreboard") else "quick")
+
+
+def pytest_collection_finish() -> None:
+    """The modules stay until the end. To look for garbage in them again and again took a third of the suite's time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(1_000, 10, 50)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

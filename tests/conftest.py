@@ -25,6 +25,7 @@ pytest_plugins = (
     "tests.postgres",
     "tests.promises",
     "tests.scoreboard",
+    "tests.statements",
 )
 
 

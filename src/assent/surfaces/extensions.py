@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Protocol
 
@@ -25,5 +26,6 @@ class Extension(Protocol):
         ...
 
 
+@cache
 def installed() -> list[Extension]:
     return [point.load()() for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)]

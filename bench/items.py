@@ -68,7 +68,7 @@ def _copy(connection: sqlite3.Connection, first: int, last: int) -> None:
     resolved = {"status": "'APPROVED'", "open": "0", "resolution": "'accepted'", "due_at": "NULL", "due": "NULL"}
     changed = {name: f"CASE n % 2 WHEN 1 THEN {value} ELSE {name} END" for name, value in resolved.items()}
     for table, new in (
-        (items, {"item_id": id, "thread_id": id, "created_at": at, "updated_at": at, **changed}),
+        (items, {"item_id": id, "thread_id": id, "of_thread": id, "created_at": at, "updated_at": at, **changed}),
         (item_revisions, {"item_id": id, "created_at": at}),
         (item_texts, {"item_id": id, "text_id": "NULL", "lexemes": "lexemes || ' ' || n"}),
     ):

@@ -3,6 +3,7 @@ takes the first of several that look alike, and that one may lead past every ite
 
 import random
 from datetime import UTC, datetime
+from itertools import product
 from typing import Any
 
 import pytest
@@ -32,19 +33,48 @@ def test_control_search_for_pending_items_uses_another_index() -> None:
     assert any("execution" not in step for _, plan in plans("is:pending", 0) for step in plan if "items" in step)
 
 
-def plans(filter: str, seed: int) -> list[tuple[str, list[str]]]:
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("status", ["pending", "resolved"])
+def test_grouped_list_is_read_in_the_order_of_an_index(status: str, seed: int) -> None:
+    for group, sort in product(item_search.GROUPS, item_search.SORTS):
+        [(statement, plan), *_] = plans(f"is:{status}", seed, sort=sort, group=group)
+        sorting = [step for step in plan if "TEMP B-TREE" in step]
+        assert all("SEARCH items USING INDEX" in step for step in plan if "items" in step), (statement, plan)
+        assert sorting == [] or (group == "thread" and "OF ORDER BY" in sorting[0]), (group, sort, plan)
+
+
+@pytest.mark.parametrize("filter", ["agent:billing", "risk:critical", "kind:payment", "is:approved agent:billing"])
+def test_items_with_a_rare_value_are_looked_up_by_their_ids(filter: str) -> None:
+    status = "" if "is:" in filter else "is:pending "
+    for statement, plan in plans(status + filter, 0, group="thread"):
+        steps = [step for step in plan if " items " in step]
+        assert all("item_id=?" in step or "INDEX ix_items_tenant_id_open" in step for step in steps), (statement, plan)
+
+
+def test_control_without_their_index_groups_are_sorted() -> None:
+    dropped = "ix_items_tenant_id_open_requester_created_at_item_id"
+    [(_, plan), *_] = plans("is:pending", 0, group="agent", dropped=dropped)
+    assert any("TEMP B-TREE" in step for step in plan)
+
+
+def plans(
+    filter: str, seed: int, *, sort: str = "-created_at", group: str | None = None, dropped: str | None = None
+) -> list[tuple[str, list[str]]]:
     with create_engine("sqlite://").connect() as connection:
         metadata.create_all(connection)
         _shuffle(connection, seed)
+        _insert(connection)
+        if dropped:
+            connection.execute(text(f"DROP INDEX {dropped}"))
         said: list[str] = []
         raw: Any = connection.connection.driver_connection
         raw.set_trace_callback(said.append)
         tx, found = Tx(connection, "default", lambda _: datetime.now(UTC)), filters.parse(filter)
-        item_search.page(tx, found, "reviewer:ana", None, sort="-created_at", limit=30, cursor=None)
+        item_search.page(tx, found, "reviewer:ana", None, sort=sort, group=group, limit=30, cursor=None)
         item_search.counts(tx, found, "reviewer:ana", None)
         raw.set_trace_callback(None)
         selected = [one for one in said if "FROM items" in one]
-        assert len(selected) == 3
+        assert len(selected) >= 3
         return [(one, _plan(connection, one)) for one in selected]
 
 
@@ -56,6 +86,15 @@ def _shuffle(connection: Connection, seed: int) -> None:
         index.drop(connection)
     for index in indexes:
         index.create(connection)
+
+
+def _insert(connection: Connection) -> None:
+    """A pending and an approved item with the values that the filters look for."""
+    blank: dict[str, Any] = {"String": "", "Integer": 0, "Boolean": False, "Instant": datetime.now(UTC), "JsonText": {}}
+    row = {column.name: blank[type(column.type).__name__] for column in items.c if not column.nullable}
+    row |= {"tenant_id": "default", "requester": "agent:billing", "kind": "payment", "risk": "critical", "risk_rank": 4}
+    for status, is_open in (("PENDING", True), ("APPROVED", False)):
+        connection.execute(items.insert().values(**row | {"item_id": status, "status": status, "open": is_open}))
 
 
 def _plan(connection: Connection, statement: str) -> list[str]:

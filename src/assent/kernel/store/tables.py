@@ -474,11 +474,19 @@ items = Table(
     Column("undo_until", Instant),
     Column("expires_at", Instant),
     Column("ends_at", Instant),  # derived from expires_at, never null in a row, for the indexes
+    Column("of_thread", String, nullable=False, server_default=""),  # derived from thread_id, for the indexes
     Column("due_at", Instant, index=True),  # the next deadline
     Column("due", String),
     Index(None, "tenant_id", "open", "created_at", "item_id"),
     Index(None, "tenant_id", "open", "ends_at", "item_id"),
     Index(None, "tenant_id", "open", "risk_rank", "created_at", "item_id"),
+    Index(None, "tenant_id", "open", "requester", "created_at", "item_id"),
+    Index(None, "tenant_id", "open", "requester", "ends_at", "item_id"),
+    Index(None, "tenant_id", "open", "requester", "risk_rank", "created_at", "item_id"),
+    Index(None, "tenant_id", "open", "kind", "created_at", "item_id"),
+    Index(None, "tenant_id", "open", "kind", "ends_at", "item_id"),
+    Index(None, "tenant_id", "open", "kind", "risk_rank", "created_at", "item_id"),
+    Index(None, "tenant_id", "open", "of_thread", "created_at", "item_id"),
     Index(None, "tenant_id", "created_at", "item_id"),
     Index(None, "tenant_id", "status", "created_at", "item_id"),
     Index(None, "tenant_id", "type", "open", "created_at", "item_id"),

@@ -27,6 +27,7 @@ from assent.review.rows.items import COLUMNS, RISK_RANKS, item_of
 MOST_COUNTED = 10_000
 MOST_FACETED = 2_000
 _ALL = select(*COLUMNS).where(items.c.tenant_id == TENANT)
+_IDS = _ALL.with_only_columns(items.c.item_id)
 _BY_AGE = (items.c.created_at, items.c.item_id)
 _ORDERS = {
     "-created_at": Keyset(_BY_AGE, descending=True),
@@ -35,8 +36,7 @@ _ORDERS = {
     "risk": Keyset((items.c.risk_rank, *_BY_AGE), descending=True),
 }
 SORTS = tuple(_ORDERS)
-_THREAD = func.coalesce(items.c.thread_id, "").label("of_thread")
-_GROUPS: dict[str, ColumnElement[str]] = {"agent": items.c.requester, "thread": _THREAD, "type": items.c.kind}
+_GROUPS = {"agent": items.c.requester, "thread": items.c.of_thread, "type": items.c.kind}
 GROUPS = tuple(_GROUPS)
 _FACETS = {"kind": items.c.kind, "risk": items.c.risk, "agent": items.c.requester, "graph": items.c.graph_id}
 _FILTERED_BY = {"kind": "kind", "risk": "risk", "agent": "requester", "graph": "graph_id"}
@@ -46,7 +46,9 @@ _BASIC_TYPES = frozenset(ItemType)
 _ACTORS = frozenset({"requester", "decided_by", "recipient"})
 _PRECISE = frozenset({"recipient", "thread_id", "run_id", "entity_id"})
 """A filter by one of these, or by the id, also shows items that are addressed to another person."""
-_INDEXED = frozenset({"graph_id", "assistant_id", "type", "thread_id"})
+_INDEXED = frozenset({"graph_id", "assistant_id", "type", "thread_id", "requester", "kind", "risk"})
+_MAY_BE_RARE = frozenset({"graph_id", "assistant_id", "requester", "kind", "risk"})
+_RARE = 1000
 _OPEN = frozenset(status for status in ItemStatus if status.open)
 _EDGE = (
     select(items.c.created_at)
@@ -89,8 +91,6 @@ def page(
     cursor: str | None,
 ) -> Page[Item]:
     statement = _ALL.where(*_conditions(tx, criteria, whose, visible))
-    if group == "thread":
-        statement = statement.add_columns(_THREAD)
     return _order(sort, group).page(tx, statement, item_of, limit=limit, cursor=cursor)
 
 
@@ -182,7 +182,7 @@ def _count(tx: Tx, statement: Select[Any]) -> int:
 
 
 def _conditions(tx: Tx, criteria: Filter, whose: str, visible: Visible | None) -> list[ColumnElement[bool]]:
-    conditions = [_column(tx, name, values, whose) for name, values in criteria.columns]
+    conditions = [_looked_up(tx, criteria, name, _column(tx, name, values, whose)) for name, values in criteria.columns]
     if criteria.ids is not None:
         conditions.append(_begins(criteria.ids))
     elif not any(name in _PRECISE for name, _ in criteria.columns):
@@ -208,6 +208,8 @@ def _column(tx: Tx, name: str, values: tuple[object, ...], whose: str) -> Column
         return _of_types(tx, [str(value) for value in values])
     if name in _ACTORS:
         return items.c[name].in_(_actors(tx, [whose if value == _ME else value for value in values]))
+    if name == "risk":
+        return items.c.risk_rank.in_([RISK_RANKS.get(str(value), -1) for value in values])
     return items.c[name].in_(values)
 
 
@@ -215,6 +217,18 @@ def _not_for_others(whose: str) -> ColumnElement[bool]:
     """Workspace reviews of a paired person are in that person's list only."""
     person = items.c.recipient.startswith(f"{Kind.REVIEWER}:")
     return or_(items.c.routing.is_(null()), items.c.recipient.is_(None), ~person, items.c.recipient == whose)
+
+
+def _looked_up(tx: Tx, criteria: Filter, name: str, condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    """A list in another order would walk past every item to find the few with a rare value. If they are few, they are
+    looked up by their ids."""
+    states = {status.open for status in criteria.statuses}
+    if name not in _MAY_BE_RARE or len(states) != 1 or criteria.ids is not None:
+        return condition
+    rows = tx.all(_IDS.where(items.c.open.is_(states.pop()), condition).limit(_RARE))
+    if len(rows) >= _RARE:
+        return condition
+    return items.c.item_id.in_([row.item_id for row in rows]) if rows else false()
 
 
 def _of_types(tx: Tx, types: Sequence[str]) -> ColumnElement[bool]:

@@ -191,12 +191,14 @@ def change(tx: Tx, item: Item, **columns: Any) -> Item:
 
 
 def _ranked(columns: dict[str, Any]) -> dict[str, Any]:
-    """With the columns that only order lists: they follow from the risk and the expiry."""
+    """With the columns that only order lists: they follow from risk, expiry and thread."""
     ranked = dict(columns)
     if "risk" in columns:
         ranked["risk_rank"] = RISK_RANKS.get(columns["risk"] or "", 0)
     if "expires_at" in columns:
         ranked["ends_at"] = columns["expires_at"] or NEVER
+    if "thread_id" in columns:
+        ranked["of_thread"] = columns["thread_id"] or ""
     return ranked
 
 

@@ -1,5 +1,6 @@
 """Policies over REST: put in force, kept by version, tried on the past; and approvals that stand for more than one."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -230,8 +231,17 @@ async def test_dry_run_replays_a_policy_on_past_items(office: Office, admin: htt
     tried = (await admin.post("/api/policies/test", json={"policy": policy})).json()
     assert tried["looked_at"] == 2
     assert tried["differences"] == [
-        {"item_id": item["id"], "tool": "send_email", "before": "ask", "after": "allow", "rule": "free", "problems": []}
+        {
+            "item_id": item["id"],
+            "tool": "send_email",
+            "before": "ask",
+            "after": "allow",
+            "rule": "free",
+            "problems": [],
+            "loosens": True,
+        }
     ]
+    assert tried["loosens"] == ["free: is new and comes before stricter rules"]
     assert (await office.ana.get("/api/policies")).json()["policy"]["rules"] == [], "it was only tried"
     problem(await admin.post("/api/policies/test", json={"policy": {"rules": 1}}), 422, "invalid_policy")
 
@@ -255,6 +265,60 @@ async def test_standing_approval_is_given_listed_and_revoked(office: Office, adm
     assert (await office.kinds(item["id"]))[1:] == ["approval.given", "approval.revoked"]
     for sent in (admin.get, admin.delete):
         problem(await sent("/api/standing-approvals/none"), 404, "not_found")
+
+
+async def test_standing_approval_is_tried_on_past_calls_before_it_is_given(
+    office: Office, admin: httpx.AsyncClient
+) -> None:
+    rejected = await office.asked("batched", script(email("hi")))
+    await office.decided(rejected, "reject")
+    item = await office.asked("batched", script(email("hello")))
+    limits = [{"argument": "to"}]
+    body = {**seen(item), "lifetime_seconds": 3600, "same_args": False, "limits": limits, "same_agent": True}
+    tried = (await admin.post("/api/standing-approvals/proposal", json={**body, "days": 7})).json()
+    [scope] = tried["approvals"]
+    assert (scope["tool"], scope["condition"]) == ("send_email", 'args.to == "a@b.c"')
+    assert f"agent:{scope['agent']}" == item["requester"]
+    assert '+ when = "args.to' in tried["diff"]
+    assert (tried["looked_at"], tried["would_have_run"]) == (2, 2)
+    assert tried["outcomes"] == {"pending": 1, "rejected": 1}
+    assert {match["item_id"]: match["status"] for match in tried["matches"]}[rejected["id"]] == "REJECTED"
+    assert (await admin.get("/api/standing-approvals")).json()["items"] == [], "it was only tried"
+    [given] = (await admin.post("/api/standing-approvals", json=body)).json()
+    assert {name: given[name] for name in scope} == scope | {"expires_at": given["expires_at"]}
+    events = (await admin.get("/api/audit/events", params={"kind": "approval.given"})).json()["items"]
+    told = json.loads(events[0]["payload"])
+    assert (told["condition"], told["agent"]) == (scope["condition"], scope["agent"])
+
+    await office.policy({"rules": [{"name": "no", "then": "never", "when": 'args.body == "hi"'}]})
+    stopped = (await admin.post("/api/standing-approvals/proposal", json=body)).json()
+    assert (stopped["would_have_run"], stopped["outcomes"]) == (1, {"pending": 1})
+    assert {match["stopped_by"] for match in stopped["matches"]} == {None, "no"}
+    await office.verified()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"limits": [{"argument": "to"}]},
+        {"same_args": False, "limits": [{"argument": "none"}]},
+        {"same_args": False, "limits": [{"argument": "to", "bound": "at_most"}]},
+        {"same_args": False, "limits": [{"argument": "body"}]},
+        {"action": "none"},
+        {"days": 0},
+    ],
+)
+async def test_standing_approval_with_a_wrong_scope_is_refused(
+    office: Office, admin: httpx.AsyncClient, wrong: dict[str, Any]
+) -> None:
+    """`body` is a secret here: a condition with its value would show it to everyone."""
+    await office.policy({"default": {"name": "default", "then": "ask", "mask": ["body"]}})
+    item = await office.asked("batched", script(email("hunter2")))
+    body = {**seen(item), "lifetime_seconds": 60, **wrong}
+    refused = problem(await admin.post("/api/standing-approvals/proposal", json=body), 422, "invalid_request")
+    assert "hunter2" not in str(refused)
+    if "days" not in wrong:
+        problem(await admin.post("/api/standing-approvals", json=body), 422, "invalid_request")
 
 
 @pytest.mark.promise("P3")
@@ -283,6 +347,7 @@ async def test_standing_approval_is_given_only_by_people_who_write_policies(
     viewer = office.house.client(await office.house.person("vera", Role.VIEWER))
     for client in (office.agent, office.ana, service, viewer):
         problem(await client.post("/api/standing-approvals", json=body), 403, "not_allowed")
+        problem(await client.post("/api/standing-approvals/proposal", json=body), 403, "not_allowed")
     for wrong in (
         {"lifetime_seconds": 0},
         {"lifetime_seconds": timedelta(days=91).total_seconds()},

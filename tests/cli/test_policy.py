@@ -118,6 +118,13 @@ def test_standing_approval_is_given_listed_and_revoked(server: ServerProcess, as
         body = {**seen(item), "lifetime_seconds": 3600, "uses": 3}
         (made,) = admin.post("/api/standing-approvals", json=body).json()
     (row,) = (line for line in lines(house("policy", "standing")) if made["id"] in line)
+    proposed = house("policy", "allow", item["id"], "--where", "to", "--for", "1d")
+    assert "+ when = " in proposed.out
+    assert "1 would have run without a person (1 pending)" in proposed.out
+    assert "Nothing is given yet" in proposed.err
+    given = house("policy", "allow", item["id"], "--any-arguments", "--uses", "2", "--yes", "--json").json["given"]
+    assert (given[0]["uses_left"], given[0]["same_args"]) == (2, False)
+    assert house("policy", "allow", item["id"], "--where", "<=5").code == 2
     assert row.split()[1:3] == ["send_email", "hitl"]
     revoked = house("policy", "revoke", made["id"])
     assert revoked.out == f"revoked: send_email needs approval again ({made['id']})\n"

@@ -27,6 +27,7 @@ from assent.review.model.policies import from_json
 from assent.review.model.questions import Verb
 from assent.review.policies import Policies
 from assent.review.rows import decisions, grants, items, policies
+from assent.review.standing import StandingTerms
 from assent.review.threads import retraction
 from assent.review.threads.retraction import Retraction
 from assent.runs import cancellation, resumption
@@ -316,7 +317,7 @@ async def test_standing_approvals_end_with_the_right_to_give_them(store: AnyStor
     await Policies(store).put(operator(ACME), {"default": {"name": "x", "then": "ask"}})
     [item] = await store.write(ACME, wait_for, "t", i=confirmation("c", "pay", {"n": 1}))
     made = await Policies(store).allow_always(
-        ana, item.id, revision=item.revision, hash=item.hash, lifetime=timedelta(days=1)
+        ana, item.id, revision=item.revision, hash=item.hash, terms=StandingTerms(timedelta(days=1))
     )
     await lose(store, loss)
     [kept] = (await Policies(store).standing(operator(ACME))).items
@@ -326,7 +327,9 @@ async def test_standing_approvals_end_with_the_right_to_give_them(store: AnyStor
 async def test_control_a_standing_approval_survives_a_change_of_groups(store: AnyStore) -> None:
     [ana] = await people(store, "ana", role=Role.ADMIN)
     item = await asked(store, {"default": {"name": "x", "then": "ask"}})
-    await Policies(store).allow_always(ana, item.id, revision=item.revision, hash=item.hash, lifetime=timedelta(days=1))
+    await Policies(store).allow_always(
+        ana, item.id, revision=item.revision, hash=item.hash, terms=StandingTerms(timedelta(days=1))
+    )
     await lose(store, "out of the group")
     [kept] = (await Policies(store).standing(operator(ACME))).items
     assert kept["revoked_at"] is None

@@ -15,9 +15,10 @@ from assent.outbox.model import AUDIT_HEAD, RESUME, WEBHOOK
 from assent.review.decisions import confirmation
 from assent.review.item_views import ItemPage as Found
 from assent.review.model.calls import kinds
+from assent.review.model.rules import loosening
 from assent.review.policies import API, BUILT_IN, FILE
 from assent.surfaces.web import language, preferences, renderers
-from assent.surfaces.web.pages import crons, insights, keys, people
+from assent.surfaces.web.pages import crons, insights, keys, people, standing
 from assent.surfaces.web.preferences import Preferences
 from assent.surfaces.web.rendering import environment
 from assent.surfaces.web.text import times, words
@@ -71,6 +72,7 @@ def in_tables() -> Iterator[str]:
     yield from (sign.word for table in signs for sign in table.values())
     yield from (conversation._UNKNOWN.word, *insights.AGES, *(unit for *_, unit in charts._UNITS))
     yield from (sign.word for sign in policy_views.EFFECTS.values())
+    yield from (policy_views.LOOSENS.word, *loosening.TEXTS, *standing.LIFETIMES.values())
     yield from (
         *keys.LIFETIMES.values(),
         *keys.OVERLAPS.values(),

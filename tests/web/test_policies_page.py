@@ -165,6 +165,39 @@ async def test_standing_approvals_are_shown_and_revoked(desk: Desk, boss: httpx.
     assert action not in after
 
 
+async def test_item_offers_a_standing_approval_with_its_past_calls(desk: Desk, boss: httpx.AsyncClient) -> None:
+    call = {"type": "tool_approval", "name": "refund", "args": {"amount": 40, "to": "kim"}, "tool_call_id": "1"}
+    old, item = await desk.raised(call), await desk.raised(call | {"args": {"amount": 90, "to": "kim"}})
+    path = f"/inbox/{item['id']}/standing"
+    assert path not in await desk.open(item["id"])
+    assert (await desk.ana.get(path)).status_code == 403
+    assert path in (await boss.get(f"/inbox/{item['id']}")).text
+    form = (await boss.get(path)).text
+    typed = hidden(form, f"{path}/preview") | {"arguments": "some", "limit.amount": "at_most", "limit.to": "any"}
+    wrong = await boss.post(f"{path}/preview", data=typed | {"value.amount": "much"}, headers=FROM_HERE)
+    assert (wrong.status_code, "enter a number" in wrong.text) == (422, True)
+    shown = (await boss.post(f"{path}/preview", data=typed | {"value.amount": "50"}, headers=FROM_HERE)).text
+    assert "1 call would have run without a person" in shown
+    assert f'href="/inbox/{old["id"]}"' in shown
+    assert "Loosens the policy" in shown
+    assert "args.amount &lt;= 50" in shown
+    given = await boss.post(path, data=hidden(shown, path), headers=FROM_HERE)
+    assert given.status_code == 303
+    after = (await boss.get(given.headers["location"])).text
+    assert "Calls like it run without a person" in after
+    assert "args.amount &lt;= 50" in after
+    assert (await boss.post(path, data=typed, headers={"origin": "https://evil.example"})).status_code == 403
+
+
+async def test_loosening_is_shown_before_and_after_it_is_in_force(desk: Desk, boss: httpx.AsyncClient) -> None:
+    await put(boss)
+    looser = POLICY.replace("approvals = 2", "approvals = 1")
+    tried = (await send(boss, "/test", policy=looser)).text
+    assert "needs 1 approvals instead of 2" in tried
+    await put(boss, looser)
+    assert "needs 1 approvals instead of 2" in (await desk.ana.get(PATH)).text
+
+
 async def test_the_page_is_quiet(server: Server, link: str, quiet_page: Page) -> None:
     await quiet_page.goto(link)
     await quiet_page.wait_for_url("**/inbox")

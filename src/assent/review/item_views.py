@@ -298,7 +298,11 @@ def _can(tx: Tx, caller: Principal, case: Case, *, let: bool) -> list[str]:
         may.add("reveal")
     if named and item.execution is Execution.IN_DOUBT:
         may.add("settle_doubt")
-    return sorted(may)
+    return sorted(may | ({"allow_always"} if _may_allow_always(caller, item) else set()))
+
+
+def _may_allow_always(caller: Principal, item: Item) -> bool:
+    return is_person(caller) and caller.may(Scope.POLICY_WRITE) and item.type == ItemType.TOOL and not item.held
 
 
 def _deciders(case: Case) -> list[View]:

@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from assent.errors import Conflict, Forbidden, Invalid, InvalidPolicy, NotFound, Problem
+from assent.errors import Conflict, Forbidden, InvalidPolicy, Problem
 from assent.identity.access import is_answerable
 from assent.identity.model.access import Kind, Principal, Scope
-from assent.identity.rows.agents import agent_of
-from assent.kernel import canonical, events
+from assent.kernel import events
 from assent.kernel.canonical import Json
-from assent.kernel.ids import new_id
 from assent.kernel.store import idempotency
 from assent.kernel.store.paging import Page
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
-from assent.review import item_terms, passkey_coverage
-from assent.review.decisions.consequences import Case, case_of
+from assent.review import passkey_coverage, standing
 from assent.review.decisions.decide import require_item, require_seen
-from assent.review.dialects import approves
-from assent.review.model import conditions, policies
-from assent.review.model.filters import Filter
-from assent.review.model.items import Item
-from assent.review.model.policies import Call, Difference, Effect, Policy
-from assent.review.model.questions import ItemType
+from assent.review.model import policies
+from assent.review.model.policies import Difference, Policy
+from assent.review.model.rules.loosening import Loosening, loosenings
 from assent.review.passkey_coverage import Missing
-from assent.review.rows import item_search
+from assent.review.past_calls import past_calls
 from assent.review.rows import policies as rows
 from assent.review.rows.policies import Version
+from assent.review.standing import Proposal, StandingTerms
 
 BUILT_IN, FILE, API = "built-in", "file", "api"
-MOST_REPLAYED = 10_000
-LONGEST_APPROVAL = timedelta(days=90)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +35,8 @@ class Replay:
 
     looked_at: int
     differences: list[tuple[str, Difference]]
+    loosened: list[Loosening]
+    """The ways in which it is looser than the policy in force."""
 
 
 class Policies:
@@ -80,31 +74,40 @@ class Policies:
         _require_author(caller, "test policies against unmasked arguments")
         return await self._store.read(caller.tenant, _test, caller, read(document))
 
-    async def allow_always(
+    async def propose_standing(
         self,
         caller: Principal,
         item_id: str,
         *,
         revision: int,
         hash: str,
-        lifetime: timedelta,
-        uses: int | None = None,
-        condition: str | None = None,
-        same_args: bool = True,
-        key: str | None = None,
+        terms: StandingTerms,
+        since: timedelta = timedelta(days=30),
+    ) -> Proposal:
+        """The standing approvals of `allow_always`, and their replay over the calls since then. Gives nothing."""
+        _require_giver(caller)
+        terms.check()
+
+        def look(tx: Tx) -> Proposal:
+            item = require_item(tx, item_id)
+            require_seen(item, revision, hash)
+            return standing.propose(tx, caller, item, terms, since)
+
+        return await self._store.read(caller.tenant, look)
+
+    async def allow_always(
+        self, caller: Principal, item_id: str, *, revision: int, hash: str, terms: StandingTerms, key: str | None = None
     ) -> list[dict[str, Any]]:
         """Lets calls like those of an item run without approval, for a limited time. `revision` and `hash` name
         what the caller was shown, as in a decision. Needs the right to write policies."""
-        if caller.kind is not Kind.REVIEWER:
-            raise Forbidden("only a person can give a standing approval", missing=[Scope.POLICY_WRITE.value])
-        caller.require(Scope.POLICY_WRITE)
-        _check_terms(lifetime, uses, condition)
-        request = ("allow always", item_id, revision, hash, lifetime.total_seconds(), uses, condition, same_args)
+        _require_giver(caller)
+        terms.check()
+        request = ("allow always", item_id, revision, hash, repr(terms))
 
         def act(tx: Tx) -> list[dict[str, Any]]:
             item = require_item(tx, item_id, lock=True)
             require_seen(item, revision, hash)
-            return _allow(tx, caller, item, lifetime, uses, condition, same_args)
+            return standing.give(tx, caller, item, terms)
 
         approvals: list[dict[str, Any]] = await self._store.write(
             caller.tenant, idempotency.once, caller.actor, key, request, act
@@ -114,15 +117,15 @@ class Policies:
     async def standing(self, caller: Principal, *, limit: int = 50, cursor: str | None = None) -> Page[dict[str, Any]]:
         caller.require(Scope.ITEMS_READ)
         page = await self._store.read(caller.tenant, rows.approvals, limit=limit, cursor=cursor)
-        return Page([approval_view(row) for row in page.items], page.next)
+        return Page([standing.approval_view(row) for row in page.items], page.next)
 
     async def standing_approval(self, caller: Principal, approval_id: str) -> dict[str, Any]:
         caller.require(Scope.ITEMS_READ)
-        return approval_view(await self._store.read(caller.tenant, _approval, approval_id))
+        return standing.approval_view(await self._store.read(caller.tenant, standing.require_approval, approval_id))
 
     async def revoke(self, caller: Principal, approval_id: str) -> dict[str, Any]:
         caller.require(Scope.POLICY_WRITE)
-        return await self._store.write(caller.tenant, _revoke, caller, approval_id)
+        return await self._store.write(caller.tenant, standing.revoke, caller, approval_id)
 
 
 def _require_author(caller: Principal, what: str) -> None:
@@ -136,21 +139,22 @@ def _require_author(caller: Principal, what: str) -> None:
         )
 
 
+def _require_giver(caller: Principal) -> None:
+    if caller.kind is not Kind.REVIEWER:
+        raise Forbidden(
+            "only a person can give a standing approval",
+            hint="name yourself with --as, or use your own key",
+            missing=[Scope.POLICY_WRITE.value],
+        )
+    caller.require(Scope.POLICY_WRITE)
+
+
 def read(document: Json) -> Policy:
     """Parses a policy in TOML or JSON; raises `InvalidPolicy` with rule and field."""
     try:
         return policies.parse(document) if isinstance(document, str) else policies.from_json(document)
     except RecursionError:
         raise InvalidPolicy("it is nested too deep", problems=[Problem("", "is nested too deep")]) from None
-
-
-def approval_view(row: Any) -> dict[str, Any]:
-    facts = {
-        name: getattr(row, name) for name in ("tool", "graph", "condition", "item_id", "actor", "uses", "uses_left")
-    }
-    times = {name: getattr(row, name) for name in ("created_at", "expires_at", "revoked_at")}
-    texts = {name: None if at is None else at.isoformat() for name, at in times.items()}
-    return {"id": row.approval_id, "same_args": row.args_hash is not None, **facts, **texts}
 
 
 def _put(tx: Tx, caller: Principal, policy: Policy, source: str, after: int | None) -> Version:
@@ -166,7 +170,7 @@ def _put(tx: Tx, caller: Principal, policy: Policy, source: str, after: int | No
             version=current.number,
         )
     version = rows.put(tx, policy, source=source, actor=caller.actor)
-    events.append(tx, caller, "policy.changed", "policy", _version_details(version))
+    events.append(tx, caller, "policy.changed", "policy", _version_details(version, current))
     return version
 
 
@@ -180,113 +184,20 @@ def _provide(tx: Tx, policy: Policy, source: str) -> None:
     if current.parsed() == policy:
         return
     version = rows.put(tx, policy, source=source, actor="system")
-    events.append(tx, "system", "policy.changed", "policy", _version_details(version))
+    events.append(tx, "system", "policy.changed", "policy", _version_details(version, current))
 
 
-def _version_details(version: Version) -> dict[str, Any]:
-    return {"version": version.number, "hash": version.hash, "source": version.source}
+def _version_details(version: Version, before: Version) -> dict[str, Any]:
+    loosened = loosenings(before.parsed(), version.parsed())
+    facts = {"version": version.number, "hash": version.hash, "source": version.source}
+    return facts | {"loosens": list(map(str, loosened))} if loosened else facts
 
 
 def _test(tx: Tx, caller: Principal, policy: Policy) -> Replay:
-    past = list(_past(tx, caller))
+    past = list(past_calls(tx, caller))
     differences = [
-        (item_id, difference)
-        for item_id, call, before in past
-        for difference in policies.replay(policy, [(call, before)])
+        (each.item.id, difference)
+        for each in past
+        for difference in policies.replay(policy, [(each.call, each.effect)])
     ]
-    return Replay(len(past), differences)
-
-
-def _past(tx: Tx, caller: Principal) -> Iterator[tuple[str, Call, Effect]]:
-    cursor, seen = None, 0
-    while seen < MOST_REPLAYED:
-        page = item_search.page(tx, Filter(), caller.actor, None, sort="-created_at", limit=500, cursor=cursor)
-        for item in page.items:
-            seen += 1
-            yield from _calls(tx, item)
-        cursor = page.next
-        if cursor is None:
-            return
-
-
-def _calls(tx: Tx, item: Item) -> Iterator[tuple[str, Call, Effect]]:
-    case = case_of(tx, item)
-    agent, asks_only = agent_of(tx, item.requester), not approves(case.asked)
-    for action in case.asked.actions:
-        call = Call(action.name, action.args, item.graph_id or "", agent.name, tx.tenant, agent.id, question=asks_only)
-        yield item.id, call, case.terms.effect
-
-
-def _check_terms(lifetime: timedelta, uses: int | None, condition: str | None) -> None:
-    if not timedelta() < lifetime <= LONGEST_APPROVAL:
-        raise Invalid(f"a standing approval lasts at most {LONGEST_APPROVAL.days} days")
-    if uses is not None and uses < 1:
-        raise Invalid("uses must be at least 1")
-    if condition is not None:
-        try:
-            conditions.compile(condition)
-        except conditions.InvalidCondition as error:
-            raise Invalid(f"condition: {error}") from None
-
-
-def _allow(
-    tx: Tx,
-    caller: Principal,
-    item: Item,
-    lifetime: timedelta,
-    uses: int | None,
-    condition: str | None,
-    same_args: bool,
-) -> list[dict[str, Any]]:
-    case = case_of(tx, item)
-    question = case.question
-    _require_standing(tx, case)
-    if question.type is not ItemType.TOOL or item.held:
-        raise Invalid("only tool calls can have a standing approval")
-    made = []
-    for action in question.actions:
-        approval_id = new_id()
-        rows.insert_approval(
-            tx,
-            approval_id=approval_id,
-            tool=action.name,
-            graph=item.graph_id,
-            condition=condition,
-            args_hash=canonical.digest(action.args) if same_args else None,
-            item_id=item.id,
-            actor=caller.actor,
-            expires_at=tx.now() + lifetime,
-            uses_left=uses,
-        )
-        details = {"approval": approval_id, "tool": action.name, "graph": item.graph_id, "uses": uses}
-        events.append(tx, caller, "approval.given", item.subject, details)
-        made.append(approval_view(rows.approval(tx, approval_id)))
-    return made
-
-
-def _require_standing(tx: Tx, case: Case) -> None:
-    """Refuses a standing approval that would never apply: some rules need a decision each time."""
-    item = case.item
-    now = item_terms.judged(tx, case.question, graph_id=item.graph_id, requester=item.requester, gated=item.gated)
-    for rule in (*case.terms.rules, *now.rules):
-        if rule.barrier is not None:
-            raise Conflict(
-                f"the rule {rule.name!r} {rule.barrier}, so a standing approval is not possible",
-                hint="change the rule, or let each call be decided",
-                rule=rule.name,
-            )
-
-
-def _approval(tx: Tx, approval_id: str) -> Any:
-    row = rows.approval(tx, approval_id)
-    if row is None:
-        raise NotFound(f"standing approval {approval_id!r} not found")
-    return row
-
-
-def _revoke(tx: Tx, caller: Principal, approval_id: str) -> dict[str, Any]:
-    row = _approval(tx, approval_id)
-    if rows.revoke_approval(tx, approval_id):
-        subject = f"item:{row.item_id}" if row.item_id else "policy"
-        events.append(tx, caller, "approval.revoked", subject, {"approval": approval_id})
-    return approval_view(rows.approval(tx, approval_id))
+    return Replay(len(past), differences, loosenings(rows.in_force(tx).parsed(), policy))

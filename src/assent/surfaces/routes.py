@@ -54,7 +54,7 @@ from assent.surfaces.http.telemetry import telemetry
 from assent.surfaces.mcp import routes as mcp
 from assent.surfaces.web import assets
 from assent.surfaces.web import errors as page_errors
-from assent.surfaces.web.pages import account, bulk, people, sign_in
+from assent.surfaces.web.pages import account, bulk, people, sign_in, standing
 from assent.surfaces.web.pages import audit as audit_pages
 from assent.surfaces.web.pages import crons as crons_pages
 from assent.surfaces.web.pages import inbox as inbox_pages
@@ -193,9 +193,9 @@ def _pages(
     yield crons_pages.routes(engine.crons, engine.assistants, store, shell)
     yield threads_pages.routes(sources, shell, settings)
     yield bulk.routes(engine.inbox, shell, settings.undo_window)
-    yield inbox_pages.routes(
-        Desk(engine.inbox, services.deliveries, store, settings.undo_window, engine.threads), relying, shell
-    )
+    desk = Desk(engine.inbox, services.deliveries, store, settings.undo_window, engine.threads)
+    yield standing.routes(services.policies, desk, shell)
+    yield inbox_pages.routes(desk, relying, shell)
 
 
 def _failures(engine: Engine, settings: Settings) -> list[tuple[str, str]]:

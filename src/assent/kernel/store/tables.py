@@ -686,6 +686,7 @@ standing_approvals = Table(
     Column("approval_id", String, primary_key=True),
     Column("tool", String, nullable=False),
     Column("graph", String),
+    Column("agent", String),  # the id of the only agent; null for every agent
     Column("condition", String),
     Column("args_hash", String),
     Column("item_id", String),  # the decision it came from

@@ -44,6 +44,9 @@ class Effect(StrEnum):
     ADVISE = "advise"
 
 
+STRICTNESS = {Effect.ALLOW: 0, Effect.ADVISE: 1, Effect.ASK: 2, Effect.NEVER: 3}
+
+
 class Risk(StrEnum):
     LOW = "low"
     MEDIUM = "medium"
@@ -357,13 +360,15 @@ def may_decide(
 class StandingApproval:
     """*Always allow this*: a person's approval of future calls, until it expires, is used up or revoked.
 
-    The tool must match exactly; `args_hash` is `canonical.digest` of the only approved arguments, if set.
+    The tool must match exactly, and the agent by its id; `args_hash` is `canonical.digest` of the only approved
+    arguments, if set.
     """
 
     id: str
     tool: str
     expires_at: datetime
     graph: str | None = None
+    agent: str | None = None
     condition: str | None = None
     args_hash: str | None = None
     uses_left: int | None = None
@@ -376,6 +381,7 @@ class StandingApproval:
 def covers(standing: StandingApproval, call: Call, now: datetime) -> bool:
     """Whether the standing approval covers this call. If in doubt, it does not."""
     named = standing.tool == call.tool and standing.graph in (None, call.graph)
+    named = named and standing.agent in (None, call.agent_id)
     if not (named and standing.usable(now)):
         return False
     try:
@@ -392,6 +398,10 @@ class Difference:
     call: Call
     before: Effect
     after: Judgement
+
+    @property
+    def loosens(self) -> bool:
+        return STRICTNESS[self.after.effect] < STRICTNESS[self.before]
 
 
 def replay(policy: Policy, past: Iterable[tuple[Call, Effect]]) -> list[Difference]:

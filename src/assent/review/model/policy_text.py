@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from assent.kernel.canonical import Json
 from assent.kernel.hidden import is_hidden
 from assent.review.model import policies
+from assent.review.model.policies import StandingApproval
 
 
 def to_toml(policy: Mapping[str, Json]) -> str:
@@ -16,6 +17,21 @@ def to_toml(policy: Mapping[str, Json]) -> str:
     short = default["then"] if default == {"name": "default", "then": default["then"]} else default
     rules = ["\n".join(["[[rules]]", *_fields(_explicit(rule))]) for rule in policy["rules"]]
     return "\n\n".join([f"default = {_value(short)}", *rules])
+
+
+def standing_lines(approval: StandingApproval) -> list[str]:
+    """A standing approval as TOML, for the diff that is shown before it is given."""
+    arguments = "exactly those of the item" if approval.args_hash else None
+    scope: dict[str, Json] = {
+        "tool": approval.tool,
+        "graph": approval.graph,
+        "agent": approval.agent,
+        "arguments": arguments,
+        "when": approval.condition,
+        "uses": approval.uses_left,
+        "until": approval.expires_at.isoformat(timespec="minutes"),
+    }
+    return ["[[standing_approvals]]", *_fields(scope)]
 
 
 def _explicit(rule: Mapping[str, Json]) -> dict[str, Json]:

@@ -151,6 +151,7 @@ def _approval(row: Row[Any]) -> StandingApproval:
         id=row.approval_id,
         tool=row.tool,
         graph=row.graph,
+        agent=row.agent,
         condition=row.condition,
         args_hash=row.args_hash,
         expires_at=row.expires_at,

@@ -11,8 +11,20 @@ from pydantic import BaseModel, Field
 
 from assent.identity.passkeys import Passkeys
 from assent.kernel.canonical import Json
-from assent.review.policies import LONGEST_APPROVAL, Policies, Replay
+from assent.review.model.policies import StandingApproval
+from assent.review.model.policy_text import standing_lines
+from assent.review.model.rules.limits import Bound
+from assent.review.policies import Policies, Replay
 from assent.review.rows.policies import Version
+from assent.review.standing import (
+    LONGEST_APPROVAL,
+    LONGEST_REPLAY,
+    ArgumentLimit,
+    Match,
+    OwnValue,
+    Proposal,
+    StandingTerms,
+)
 from assent.surfaces.api.schemas import Body, Cursor, Key, Limit, PageOf
 from assent.surfaces.http.authentication import Caller
 from assent.surfaces.http.routing import router
@@ -58,11 +70,13 @@ class DifferenceView(BaseModel):
     after: str
     rule: str
     problems: list[str]
+    loosens: bool = Field(description="the call would need less approval than before")
 
 
 class ReplayView(BaseModel):
     looked_at: int
     differences: list[DifferenceView]
+    loosens: list[str] = Field(description="the ways in which it is looser than the policy in force")
 
     @classmethod
     def of(cls, replay: Replay) -> ReplayView:
@@ -74,10 +88,17 @@ class ReplayView(BaseModel):
                 after=difference.after.effect,
                 rule=difference.after.rule.name,
                 problems=[f"{problem.path}: {problem.message}" for problem in difference.after.problems],
+                loosens=difference.loosens,
             )
             for item_id, difference in replay.differences
         ]
-        return cls(looked_at=replay.looked_at, differences=differences)
+        return cls(looked_at=replay.looked_at, differences=differences, loosens=list(map(str, replay.loosened)))
+
+
+class LimitIn(Body):
+    argument: Annotated[str, Field(max_length=200)]
+    bound: Bound = Bound.SAME
+    value: Json = Field(None, description="if it is left out, the value of the item's own call")
 
 
 class StandingIn(Body):
@@ -88,6 +109,99 @@ class StandingIn(Body):
     uses: int | None = Field(None, ge=1, le=1_000_000)
     condition: Annotated[str, Field(max_length=2000)] | None = Field(None, description="CEL over `args`")
     same_args: bool = Field(True, description="only for exactly the arguments of that item")
+    limits: Annotated[list[LimitIn], Field(max_length=100)] = Field([], description="with `same_args: false`")
+    same_agent: bool = Field(False, description="only for the agent that asked")
+    action: Annotated[str, Field(max_length=200)] | None = Field(None, description="the key of one call of the item")
+
+    @property
+    def terms(self) -> StandingTerms:
+        return StandingTerms(
+            timedelta(seconds=self.lifetime_seconds),
+            uses=self.uses,
+            same_args=self.same_args,
+            limits=tuple(_limit(limit) for limit in self.limits),
+            condition=self.condition,
+            same_agent=self.same_agent,
+            action=self.action,
+        )
+
+
+class ProposalIn(StandingIn):
+    days: int = Field(30, ge=1, le=LONGEST_REPLAY.days, description="how far the replay looks back")
+
+
+class MatchView(BaseModel):
+    item_id: str
+    title: str
+    tool: str
+    created_at: str
+    status: str
+    resolution: str | None
+    decided_by: str | None
+    would_have_run: bool
+    stopped_by: str | None = Field(description="the rule in force that would have asked nevertheless")
+
+
+class ScopeView(BaseModel):
+    tool: str
+    graph: str | None
+    agent: str | None
+    condition: str | None
+    same_args: bool
+    uses_left: int | None
+    expires_at: str
+
+
+class ProposalView(BaseModel):
+    """Nothing is given yet."""
+
+    approvals: list[ScopeView]
+    diff: str = Field(description="the additions to what runs without a person, as text")
+    looked_at: int
+    would_have_run: int
+    outcomes: dict[str, int] = Field(description="how people decided about the calls that would have run")
+    matches: list[MatchView]
+
+    @classmethod
+    def of(cls, proposal: Proposal) -> ProposalView:
+        return cls(
+            approvals=[ScopeView(**_scope(approval)) for approval in proposal.approvals],
+            diff="\n\n".join(_added(approval) for approval in proposal.approvals),
+            looked_at=proposal.looked_at,
+            would_have_run=len(proposal.would_have_run),
+            outcomes=proposal.outcomes,
+            matches=[_match(match) for match in proposal.matches],
+        )
+
+
+def _limit(limit: LimitIn) -> ArgumentLimit:
+    named = "value" in limit.model_fields_set
+    return ArgumentLimit(limit.argument, limit.bound, limit.value if named else OwnValue())
+
+
+def _scope(approval: StandingApproval) -> View:
+    names = ("tool", "graph", "agent", "condition", "uses_left")
+    facts = {name: getattr(approval, name) for name in names}
+    return {**facts, "same_args": approval.args_hash is not None, "expires_at": approval.expires_at.isoformat()}
+
+
+def _added(approval: StandingApproval) -> str:
+    return "\n".join(f"+ {line}" for line in standing_lines(approval))
+
+
+def _match(match: Match) -> MatchView:
+    item = match.item
+    return MatchView(
+        item_id=item.id,
+        title=item.title,
+        tool=match.tool,
+        created_at=item.created_at.isoformat(),
+        status=item.status,
+        resolution=item.resolution,
+        decided_by=item.decided_by,
+        would_have_run=match.stopped_by is None,
+        stopped_by=match.stopped_by,
+    )
 
 
 def routes(policies: Policies, passkeys: Passkeys) -> APIRouter:
@@ -119,16 +233,21 @@ def routes(policies: Policies, passkeys: Passkeys) -> APIRouter:
     @api.post("/standing-approvals", status_code=201)
     async def allow_always(caller: Caller, body: StandingIn, key: Key = None) -> list[View]:
         return await policies.allow_always(
+            caller, body.item_id, revision=body.revision, hash=body.hash, terms=body.terms, key=key
+        )
+
+    @api.post("/standing-approvals/proposal")
+    async def propose_standing(caller: Caller, body: ProposalIn) -> ProposalView:
+        """The approvals that the same body would give, and a replay over past calls. Nothing is given."""
+        proposal = await policies.propose_standing(
             caller,
             body.item_id,
             revision=body.revision,
             hash=body.hash,
-            lifetime=timedelta(seconds=body.lifetime_seconds),
-            uses=body.uses,
-            condition=body.condition,
-            same_args=body.same_args,
-            key=key,
+            terms=body.terms,
+            since=timedelta(days=body.days),
         )
+        return ProposalView.of(proposal)
 
     @api.get("/standing-approvals/{approval_id}")
     async def get_standing(caller: Caller, approval_id: str) -> View:

@@ -10,11 +10,12 @@ from urllib.parse import quote
 import typer
 
 from assent.errors import Invalid, NotFound
+from assent.kernel import durations
 from assent.kernel.canonical import Json
 from assent.review.model.policies import Call
 from assent.review.model.policy_text import to_toml
 from assent.surfaces.cli import output
-from assent.surfaces.cli.admin import policy_test
+from assent.surfaces.cli.admin import policy_test, standing_scope
 from assent.surfaces.cli.escapes import emit, escaped
 from assent.surfaces.cli.inbox import edits
 from assent.surfaces.cli.item_views import when
@@ -24,7 +25,7 @@ PolicyFile = Annotated[Path, typer.Argument(help="The policy: TOML, or JSON in a
 
 _VERSIONS = ["version", "hash", "source", "by", "written"]
 _DIFFERENCES = ["item_id", "tool", "before", "after", "rule", "problems"]
-_STANDING = ["id", "tool", "graph", "condition", "only_these_arguments", "uses_left", "ends", "by"]
+_STANDING = ["id", "tool", "graph", "agent", "condition", "only_these_arguments", "uses_left", "ends", "by"]
 
 
 def commands() -> typer.Typer:
@@ -34,6 +35,7 @@ def commands() -> typer.Typer:
     app.command("test")(placed(try_out))
     app.command()(placed(versions))
     app.command()(placed(standing))
+    app.command()(placed(allow))
     app.command()(placed(revoke))
     return app
 
@@ -103,6 +105,8 @@ def try_out(
     output.say(f"{_counted(replay['looked_at'], 'call')} checked, {len(differences)} would be treated differently")
     if differences:
         output.table([_escaped(difference) for difference in differences], _DIFFERENCES, empty="")
+    for loosened in replay["loosens"]:
+        output.say(f"loosens: {escaped(loosened)}")
 
 
 def _try(place: Place, file: Path | None, wanted: Call) -> None:
@@ -138,6 +142,47 @@ def standing(place: Place, limit: Annotated[int, typer.Option(help="The maximum 
         for row in rows
     ]
     output.table([_escaped(row) for row in shown], _STANDING, empty="No standing approvals.")
+
+
+def allow(
+    place: Place,
+    item_id: Annotated[str, typer.Argument(help="The item, or the first characters of its id.", metavar="ITEM")],
+    lifetime: Annotated[str, typer.Option("--for", help="How long: at most 90 days.", metavar="DURATION")] = "7d",
+    uses: Annotated[int | None, typer.Option(help="The number of calls after which it ends.", min=1)] = None,
+    any_arguments: Annotated[bool, typer.Option("--any-arguments", help="Calls with any arguments.")] = False,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(help="Limits an argument: amount<=100, amount>=1, currency, or currency=EUR.", metavar="LIMIT"),
+    ] = None,
+    same_agent: Annotated[bool, typer.Option("--same-agent", help="Only the agent that asked.")] = False,
+    days: Annotated[int, typer.Option(help="How many days of past calls to replay.", min=1, max=365)] = 30,
+    yes: Annotated[bool, typer.Option("--yes", help="Give it. Otherwise nothing changes.")] = False,
+) -> None:
+    """Propose a standing approval for calls like those of an item, and replay past calls; --yes gives it."""
+    limits = [standing_scope.limit(text) for text in where or ()]
+    scope = {
+        "lifetime_seconds": durations.parse(lifetime).total_seconds(),
+        "uses": uses,
+        "same_args": not (any_arguments or limits),
+        "limits": limits,
+        "same_agent": same_agent,
+    }
+
+    async def use(server: Remote) -> tuple[View, list[View]]:
+        item = await server.item(item_id)
+        body = {"item_id": item["id"], "revision": item["revision"], "hash": item["hash"], **scope}
+        proposal = await server.send("POST", "/api/standing-approvals/proposal", {**body, "days": days})
+        given = await server.send("POST", "/api/standing-approvals", body) if yes else []
+        return proposal, given
+
+    proposal, given = call(place, use, who=keeper)
+    if place.as_json:
+        return emit({**proposal, "given": given})
+    output.say("\n".join(standing_scope.spelled(proposal, days)))
+    for approval in given:
+        output.say(f"given: {approval['id']}; revoke it: assent policy revoke {approval['id']}")
+    if not given:
+        output.say("Nothing is given yet. Give it: repeat this command with --yes", to_stderr=True)
 
 
 def revoke(

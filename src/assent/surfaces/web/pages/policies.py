@@ -92,6 +92,7 @@ class _Desk:
         approvals = await self._policies.standing(caller, cursor=standing)
         before = await self._before(caller, history.next)
         written = [version.actor for version in (current, *history.items)] + [row["actor"] for row in approvals.items]
+        written += [f"agent:{row['agent']}" for row in approvals.items if row["agent"]]
         conflict = isinstance(problem, Conflict)
         facts: dict[str, Any] = {
             "current": current,

@@ -116,6 +116,8 @@ KINDS = {
     "thread.imported": "imported the thread",
     "item.linked": "linked a thread",
     "item.unlinked": "unlinked a thread",
+    "approval.given": "gave a standing approval",
+    "approval.revoked": "revoked a standing approval",
     "item.reminded": "sent a reminder",
     "item.escalated": "escalated the item",
     "item.attempt_refused": "was denied",
@@ -162,6 +164,11 @@ def state_sign(item: View, changes: int | None = None) -> Sign:
         label = _("Pending, %(given)s of %(needed)s approvals") % {"given": given, "needed": needed}
         return Sign(sign.icon, label, sign.tone)
     return sign
+
+
+def resolution_sign(resolution: str) -> Sign:
+    """The sign of a resolution, or of a status without one, in lower case."""
+    return _RESOLUTIONS.get(resolution) or _STATUSES[resolution.upper()]
 
 
 def risk_sign(risk: str | None) -> Sign | None:

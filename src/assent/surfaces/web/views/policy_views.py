@@ -12,6 +12,7 @@ from typing import Any
 from assent.kernel import durations
 from assent.review.model.policies import Deciders, Effect, Policy, Rule
 from assent.review.model.policy_text import to_toml
+from assent.review.model.rules.loosening import Loosening, loosenings
 from assent.review.rows.policies import Version
 from assent.surfaces.web.language import gettext as _
 from assent.surfaces.web.language import ngettext
@@ -23,6 +24,7 @@ EFFECTS = {
     Effect.NEVER: Sign("cross", "Never runs", "bad"),
     Effect.ADVISE: Sign("reply", "Advisory"),
 }
+LOOSENS = Sign("alert", "Loosens", "needs")
 _RULE = re.compile(r"rules\[(\d+)\](?:\.(.*))?")
 _AROUND = 3
 
@@ -74,6 +76,8 @@ class VersionView:
     changes: list[tuple[str, str]]
     """Diff lines against the previous version, each with its kind: add, cut, at, or empty."""
 
+    loosened: Sequence[Loosening] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -94,7 +98,20 @@ def named(deciders: Deciders) -> list[str]:
 def with_changes(versions: Sequence[Version], before: Version | None) -> list[VersionView]:
     """Newest first, each compared with the next; `before` is the version before the last one."""
     older = [*versions, before][1:]
-    return [VersionView(new, changes(old, new) if old else []) for new, old in zip(versions, older, strict=True)]
+    return [_compared(new, old) for new, old in zip(versions, older, strict=True)]
+
+
+def _compared(new: Version, old: Version | None) -> VersionView:
+    if old is None:
+        return VersionView(new, [])
+    return VersionView(new, changes(old, new), loosenings(old.parsed(), new.parsed()))
+
+
+def loosened(change: Loosening) -> str:
+    """The change in the reader's language."""
+    effects = {str(effect): _(sign.word) for effect, sign in EFFECTS.items()}
+    before, after = (effects.get(text, text) for text in (change.before, change.after))
+    return _(change.text).format(before=before, after=after)
 
 
 def changes(before: Version, after: Version) -> list[tuple[str, str]]:

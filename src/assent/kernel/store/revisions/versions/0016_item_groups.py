@@ -1,5 +1,5 @@
 """Indexes for lists grouped by agent, type or thread, so that a page of a long list reads only its own items. A thread
-has few items: they are sorted when they are read."""
+has few items: they are sorted when they are read. A standing approval may name an agent."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -15,6 +15,7 @@ def upgrade() -> None:
         for order in (["created_at"], ["ends_at"], ["risk_rank", "created_at"]):
             _index([group, *order])
     _index(["of_thread", "created_at"])
+    op.add_column("standing_approvals", sa.Column("agent", sa.String))
 
 
 def _index(columns: list[str]) -> None:

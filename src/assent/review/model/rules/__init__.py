@@ -1,0 +1,1 @@
+"""Parts of policies: limits of arguments, and the difference between two policies."""

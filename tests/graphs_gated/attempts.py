@@ -464,6 +464,9 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
         {"json": {"item_id": target.item_id, **target.seen, "lifetime_seconds": 3600, "same_args": same}}
         for same in (True, False)
     ),
+    "POST /api/standing-approvals/proposal": lambda target: iter(
+        [{"json": {"item_id": target.item_id, **target.seen, "lifetime_seconds": 3600, "days": 7}}]
+    ),
     "DELETE /api/standing-approvals/{approval_id}": nothing,
     "POST /api/session": bodies({"credential": "ana"}, {"credential": ""}),
     "DELETE /api/session": nothing,
@@ -528,6 +531,8 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     f"POST {_PAGE}/claim": pages,
     f"POST {_PAGE}/resubmission": pages,
     f"POST {_PAGE}/reveal": pages,
+    f"POST {_PAGE}/standing": pages,
+    f"POST {_PAGE}/standing/preview": pages,
     f"POST {_ITEM}/reveal": nothing,
     "POST /inbox/bulk": bulk_pages,
     "POST /inbox/bulk/undo": lambda target: from_pages({"undo": target.item_id}),

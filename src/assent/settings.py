@@ -20,7 +20,17 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -269,12 +279,33 @@ class AssistantSettings(BaseModel):
     router_model: str | None = None
     executor_model: str | None = None
     model_url: Annotated[str, AfterValidator(_web_address)] | None = None
+    model_key: SecretStr | None = None
+    max_model_calls: Annotated[int, Field(ge=1, le=1000)] = 25
+    max_tool_calls: Annotated[int, Field(ge=1, le=1000)] = 50
     openai_api_key: SecretStr | None = None
     google_api_key: SecretStr | None = None
     langfuse_public_key: SecretStr | None = None
     langfuse_secret_key: SecretStr | None = None
     langfuse_host: str | None = None
     otlp_endpoint: Annotated[str, AfterValidator(_web_address)] | None = None
+
+    @field_validator("model_url")
+    @classmethod
+    def _is_of_the_models(cls, url: str | None, info: ValidationInfo) -> str | None:
+        """Requests for a server of the operator must not reach a vendor because the model's name is another's."""
+        names = (info.data.get(name) for name in ("model", "router_model", "executor_model"))
+        elsewhere = [name for name in names if name and name != OFFLINE and provider_of(name) not in _AT_AN_URL]
+        if url and elsewhere:
+            raise ValueError(f"{elsewhere[0]} does not use it: name the model openai:… or ollama:…")
+        return url
+
+
+_AT_AN_URL = ("openai", "ollama", "")
+"""The providers whose models can be at an own address; a bare name is a model of OpenAI's protocol there."""
+
+
+def provider_of(model: str) -> str:
+    return model.partition(":")[0] if ":" in model else ""
 
 
 _ASSISTANT_VARIABLES: Mapping[str, tuple[str, ...]] = {
@@ -285,7 +316,13 @@ _ASSISTANT_VARIABLES: Mapping[str, tuple[str, ...]] = {
             *("calendar", "tool_mapping", "hitl_tools"),
         )
     },
-    **{name: (f"ASSISTANT_{name.upper()}",) for name in ("model", "router_model", "executor_model", "model_url")},
+    **{
+        name: (f"ASSISTANT_{name.upper()}",)
+        for name in (
+            *("model", "router_model", "executor_model", "model_url", "model_key"),
+            *("max_model_calls", "max_tool_calls"),
+        )
+    },
     "openai_api_key": ("OPENAI_API_KEY",),
     "google_api_key": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
     "langfuse_public_key": ("LANGFUSE_PUBLIC_KEY",),

@@ -76,6 +76,21 @@ class TestSituations:
         assert (await talk.resume(approvals=said)).status_code == 200
         assert await talk.done() == [same, other]
 
+    async def test_approval_with_feedback_is_recorded_as_notes(self, talk: Talk) -> None:
+        action = await talk.asked("confirm")
+        said = approvals(action, {**YES, "feedback": "but keep it short"}, YES)
+        assert (await talk.resume(approvals=said)).status_code == 200
+        [item] = await talk.items("is:approved")
+        [decision] = (await talk.client.get(f"/api/inbox/items/{item['id']}")).json()["decisions"]
+        assert decision["notes"] == "but keep it short"
+
+    async def test_incomplete_answer_is_no_success(self, talk: Talk) -> None:
+        response = await talk.run("cut")
+        body = response.json()
+        assert (response.status_code, body["status"], body["reason"]) == (200, "incomplete", "cut_reply")
+        assert body["response"]
+        assert (await talk.run("hello")).json()["status"] == "success"
+
     @pytest.mark.promise("ASST-19", "ASST-22")
     async def test_login_is_asked_with_its_url_and_confirmed(self, talk: Talk) -> None:
         response = await talk.run("login")
@@ -261,6 +276,23 @@ class TestNotNow:
         assert second.json()["pending_action"] == {"kind": "no_action_needed"}
         gate.touch()
         assert (await first).status_code == 200
+
+    async def test_cancelled_request_ends_and_the_thread_stays_usable(self, talk: Talk, tmp_path: Path) -> None:
+        running = asyncio.create_task(talk.run(f"slow:{tmp_path / 'never'}"))
+
+        async def busy() -> bool:
+            body = (await talk.client.post("/threads/search", json={})).json()
+            return bool(body and body[0]["status"] == "busy")
+
+        await until(busy)
+        cancelled = await talk.client.post("/cancel", json={"thread_id": talk.thread})
+        assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
+        assert (await running).status_code == 409
+        again = await talk.client.post("/cancel", json={"thread_id": talk.thread})
+        assert (again.status_code, again.json()["message"]) == (409, "the assistant is not working on a request")
+        unknown = await talk.client.post("/cancel", json={"thread_id": "nobody's"})
+        assert unknown.status_code == 404
+        assert (await talk.run("hello")).status_code == 200
 
     async def test_three_concurrent_resumes_have_one_winner(self, talk: Talk) -> None:
         action = await talk.asked("confirm")

@@ -39,6 +39,7 @@ TABLE = [
         {"approvals": [yes[0], {**yes[1], "arguments": [1]}]},
         paths=("approvals.1.arguments",),
     ),
+    Wrong("an unknown key", {"approvals": [yes[0], {**yes[1], "args": {}}]}, paths=("approvals.1.args",)),
     Wrong("the thread is no text", {"thread_id": 5, "approvals": yes}, paths=("thread_id",)),
     Wrong(
         "both lists",

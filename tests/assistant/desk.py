@@ -19,6 +19,7 @@ from assent.assistant.calendar import asking
 from assent.assistant.graph import assemble
 from assent.assistant.mcp import McpClient
 from assent.assistant.nodes import Nodes
+from assent.assistant.replies import Limits
 from assent.assistant.tools import Rules
 from assent.identity.model.access import DEFAULT_TENANT, Kind, Principal, Scope
 from assent.kernel.store.transaction import Tx
@@ -220,9 +221,11 @@ def nodes_of(
     mode: str = "auto",
     mapping: Mapping[str, Sequence[str]] | None = None,
     hitl: Sequence[str] | None = None,
+    limits: Limits | None = None,
 ) -> Nodes:
     model = Scripted(script=list(script))
-    return Nodes(Allowing(types=types), model, client_of(server, mode), Rules(mapping, hitl), inbox)
+    client, rules = client_of(server, mode), Rules(mapping, hitl)
+    return Nodes(Allowing(types=types), model, client, rules, inbox, limits or Limits())
 
 
 def told(messages: Sequence[BaseMessage]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from assent.settings import DEMO_PROJECT, Mode
 from tests.api.conftest import build, empty_database
 from tests.api.house import LOOPBACK, Builder
 from tests.assistant.calendars import served
+from tests.assistant.desk import Aviary
 from tests.assistant.events import events_in
+from tests.assistant.models import Allowing, Scripted, call, calls
 
 __all__ = ["build", "empty_database"]
 
@@ -169,6 +172,35 @@ async def test_answer_to_an_unreachable_server_can_be_given_again(
         assert (again.status_code, again.json()["status"]) == (200, "success")
         assert (await ana.post("/resume", json=answer, timeout=60)).status_code == 409
     assert events_in(file) == [("Standup", "09:00")]
+
+
+async def test_server_lost_during_a_call_is_shown_as_a_doubt_with_its_link(
+    build: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aviary = Aviary()
+    aviary.hangs = True
+    house = await build(Mode.SERVE, config=DEMO_PROJECT, assistant="assistant")
+    ana = house.client(await house.person("ana"))
+    scripted = Scripted(script=[calls(call("ponder", bird="tit"))])
+    monkeypatch.setattr("assent.assistant.graph.executor_model", lambda _: scripted)
+    monkeypatch.setattr("assent.assistant.graph.router_model", lambda _: Allowing(types=["birds"]))
+    request = {"thread_id": "t", "user_request": "ponder the tit"}
+    with served(aviary.server.http_app(path="/mcp")) as url:
+        monkeypatch.setenv("ASSISTANT_MCP_URL", f"{url}/mcp")
+        [asked] = (await ana.post("/run", json=request, timeout=60)).json()["pending_action"]["tool_calls"]
+        answer = {"thread_id": "t", "approvals": [{"call_id": asked["call_id"], "approved": True}]}
+        resuming = asyncio.ensure_future(ana.post("/resume", json=answer, timeout=60))
+        with anyio.fail_after(30):
+            while not aviary.done:  # noqa: ASYNC110 - it happens in the MCP server
+                await anyio.sleep(0.02)
+    first = await resuming
+    [doubt] = (await ana.get("/api/inbox/items", params={"filter": "is:in-doubt"})).json()["items"]
+    link = f"{LOOPBACK}/inbox/{doubt['id']}"
+    assert (first.status_code, first.json()["status"], first.json()["url"]) == (202, "decision_required", link)
+    assert "record its outcome" in first.json()["message"]
+    again = await ana.post("/resume", json=answer)
+    assert (again.status_code, again.json()["pending_action"]["item_id"]) == (409, doubt["id"])
+    assert "record its outcome" in again.json()["message"]
 
 
 async def test_changed_arguments_are_checked_before_they_are_approved(office: Office) -> None:

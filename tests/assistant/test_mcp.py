@@ -11,12 +11,17 @@ from typing import Any
 import httpx
 import pytest
 from fastmcp import FastMCP
+from fastmcp.tools.base import ToolResult
+from mcp_types import BlobResourceContents, EmbeddedResource, ImageContent, ResourceLink, TextResourceContents
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
 
 from assent import LocalInbox
 from assent.assistant.calendar.server import create_server, http_app
 from assent.assistant.graph import create_client
 from assent.assistant.mcp import Asked, McpClient, server_at
-from assent.assistant.mcp_faults import McpFailed, McpLost, unreachable
+from assent.assistant.mcp_faults import McpFailed, McpLost, McpRefused, unreachable
 from assent.errors import ConfigError
 from assent.review.model.questions import Verb, Verdict
 from assent.settings import read_assistant_settings
@@ -247,6 +252,38 @@ class TestConnections:
             with pytest.raises(McpFailed) as refused:
                 await client.call("die", {}, {})
             assert not isinstance(refused.value, McpLost)
+
+    @pytest.mark.parametrize("status", [401, 403])
+    @eras
+    async def test_refused_credentials_are_reported_as_such(self, era: str, status: int) -> None:
+        refuse = Route("/mcp", lambda _: Response(status_code=status), methods=["GET", "POST", "DELETE"])
+        with served(Starlette(routes=[refuse]), lifespan=False) as address:
+            client = McpClient(server_at(f"{address}/mcp", {}), name="strict", mode=era)
+            with pytest.raises(McpRefused, match=rf"refused the credentials \({status}\): check ASSISTANT_MCP_HEADERS"):
+                await client.tools()
+
+    async def test_resources_in_results_are_text_for_the_model(self) -> None:
+        server = FastMCP("library")
+
+        @server.tool
+        def read() -> ToolResult:
+            text = TextResourceContents(uri="file:///notes.txt", text="buy milk")
+            blob = BlobResourceContents(uri="file:///photo.png", mime_type="image/png", blob="AAAA")
+            return ToolResult(
+                content=[
+                    EmbeddedResource(type="resource", resource=text),
+                    EmbeddedResource(type="resource", resource=blob),
+                    ResourceLink(type="resource_link", name="plan", uri="file:///plan.md", description="of the year"),
+                    ImageContent(type="image", data="AAAA", mime_type="image/png"),
+                ]
+            )
+
+        result = await McpClient(lambda: server, name="library").call("read", {}, {})
+        assert result.text.splitlines() == [
+            *("file:///notes.txt:", "buy milk"),
+            *("[file:///photo.png, image/png, 3 bytes]", "[plan](file:///plan.md) of the year"),
+            "[image, image/png, 3 bytes]",
+        ]
 
     @pytest.mark.parametrize(
         "error", [httpx.ConnectError("refused"), ExceptionGroup("all", [httpx.ConnectError("no")])]

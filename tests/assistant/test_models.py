@@ -25,13 +25,13 @@ from starlette.routing import Route
 from assent import LocalInbox
 from assent.assistant import tracing
 from assent.assistant.graph import make_graph
-from assent.assistant.models import ModelFailed, create_model, executor_model, router_model
+from assent.assistant.models import ModelFailed, create_model, executor_model, require_models, router_model
 from assent.assistant.nodes import Nodes
 from assent.assistant.planner.model import OfflinePlanner
 from assent.assistant.tools import CLARIFICATION
 from assent.errors import ConfigError
 from assent.gate.keeper import using_keeper
-from assent.settings import AssistantSettings
+from assent.settings import AssistantSettings, read_assistant_settings
 from tests.assistant.calendars import served
 from tests.assistant.desk import Aviary, Desk, client_of
 from tests.missing import missing
@@ -129,10 +129,38 @@ class TestNames:
             router_model(settings)
 
 
+class TestOwnServer:
+    """Data for a server of the operator does not go to a vendor."""
+
+    async def test_bare_model_name_is_requested_at_the_url(
+        self, provider: Provider, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-vendor")
+        with served(provider.app, lifespan=False) as address:
+            environment = {"ASSISTANT_MODEL": "gpt-4o", "ASSISTANT_MODEL_URL": f"{address}/v1"}
+            model = executor_model(read_assistant_settings({**environment, "OPENAI_API_KEY": "sk-vendor"}))
+            assert (await model.ainvoke("hello")).content == "all done"
+        assert [asked["model"] for asked in provider.asked] == ["gpt-4o"]
+        assert provider.keys == ["Bearer none"]
+
+    @pytest.mark.parametrize("name", ["anthropic:claude", "google_genai:gemini", "llama3:8b"])
+    @pytest.mark.parametrize("variable", ["ASSISTANT_MODEL", "ASSISTANT_ROUTER_MODEL"])
+    def test_model_of_a_vendor_with_a_url_is_refused(self, name: str, variable: str) -> None:
+        with pytest.raises(ConfigError, match=r"model_url \(from ASSISTANT_MODEL_URL\).*does not use it"):
+            read_assistant_settings({variable: name, "ASSISTANT_MODEL_URL": "http://127.0.0.1:9/v1"})
+
+    def test_missing_package_is_reported_at_the_start(self) -> None:
+        with pytest.raises(ConfigError, match="needs a package"):
+            require_models(AssistantSettings(executor_model="mistralai:small"))
+        require_models(AssistantSettings())
+
+
 class TestOverHttp:
     async def test_model_over_http_answers_streams_and_calls_tools(self, provider: Provider) -> None:
         with served(provider.app, lifespan=False) as address:
-            model = create_model("openai:any", settings_for(address, openai_api_key=SecretStr("sk-1")))
+            model = create_model(
+                "openai:any", settings_for(address, model_key=SecretStr("own-1"), openai_api_key=SecretStr("sk-vendor"))
+            )
             assert (await model.ainvoke("hello")).content == "all done"
             provider.script.append({"content": "one two three"})
             parts = [chunk async for chunk in model.astream("hello")]
@@ -141,7 +169,7 @@ class TestOverHttp:
             provider.script.append(uses("request_clarification", question="Which?"))
             [made] = (await model.bind_tools([CLARIFICATION]).ainvoke("do it")).tool_calls
             assert (made["name"], made["args"]) == ("request_clarification", {"question": "Which?"})
-        assert set(provider.keys) == {"Bearer sk-1"}
+        assert set(provider.keys) == {"Bearer own-1"}
 
     async def test_model_over_http_drives_the_graph(
         self, provider: Provider, aviary: Aviary, inbox: LocalInbox, folder: Path

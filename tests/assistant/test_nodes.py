@@ -17,7 +17,7 @@ from assent.assistant import state
 from assent.assistant.graph import assemble
 from assent.assistant.mcp import McpClient
 from assent.assistant.mcp_faults import McpFailed, McpLost
-from assent.assistant.models import ModelFailed
+from assent.assistant.models import ModelFailed, UnusableReply
 from assent.assistant.nodes import Nodes
 from assent.assistant.planner.model import OfflinePlanner
 from assent.assistant.tools import Catalogue, Rules, Tool
@@ -59,7 +59,7 @@ class TestTheGraph:
         asked: Any = {"messages": [HumanMessage("create a meeting called Standup tomorrow at 9am")]}
         await nodes.policy_router(asked)
         routed = time.monotonic()
-        asked["allowed_types"] = ["birds"]
+        asked["allowed_tool_types"] = ["birds"]
         await nodes.task_executor(asked)
         assert routed - began < 5
         assert time.monotonic() - routed < 16
@@ -133,8 +133,14 @@ class TestRouting:
         assert aviary.done == [("watch", "wren")]
 
     @pytest.mark.parametrize("types", ["birds", None, 5, ["fish"], [None, {}]])
-    async def test_invalid_route_binds_no_tools(self, desk: Opener, types: Any) -> None:
-        there = desk(types=types)
+    async def test_unusable_route_fails_the_request(self, desk: Opener, aviary: Aviary, types: Any) -> None:
+        there = desk(calls(call("watch", bird="wren")), types=types)
+        with pytest.raises(UnusableReply, match="names no list"):
+            await there.say("sing")
+        assert (there.model.bound, aviary.done) == ([], [])
+
+    async def test_route_without_types_binds_no_tools(self, desk: Opener) -> None:
+        there = desk(types=[])
         await there.say("sing")
         assert there.model.bound == [["request_clarification"]]
 

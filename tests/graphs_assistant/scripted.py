@@ -1,8 +1,8 @@
 """An assistant by script: the words of a request say what it asks for, one after the other, before it answers.
 
-`ask`, `confirm`, `login`, `form` and `odd` pause, `fail` raises, `slow:FILE` waits until the file is there, and
-`speak:FILE` does so in the middle of a sentence. What was carried out is kept in the state under `done`, so a test can
-count it.
+`ask`, `confirm`, `login`, `form` and `odd` pause, `fail` raises, `cut` ends with an incomplete answer, `slow:FILE`
+waits until the file is there, and `speak:FILE` does so in the middle of a sentence. The completed steps are kept in the
+state under `done`, so a test can count them.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ SECRET = "sk-do-not-tell"
 class State(MessagesState):
     done: Annotated[list[Any], operator.add]
     asked: int
+    outcome: str
 
 
 def _steps(state: State) -> list[str]:
@@ -131,7 +132,8 @@ async def step(state: State) -> dict[str, Any]:
 
 def answer(state: State) -> dict[str, Any]:
     told = "; ".join(map(str, state.get("done", []))) or "nothing"
-    return {"messages": [AIMessage([{"type": "text", "text": f"Done: {told}."}])], "asked": 0}
+    outcome = "cut_reply" if "cut" in _steps(state) else "completed"
+    return {"messages": [AIMessage([{"type": "text", "text": f"Done: {told}."}])], "asked": 0, "outcome": outcome}
 
 
 def begin(state: State) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from assent.assistant import messages
 from assent.assistant.mcp import Asked, McpClient
 from assent.assistant.mcp_faults import McpFailed, McpLost
 from assent.assistant.messages import call_id
-from assent.assistant.state import PendingElicitation, RequestState
+from assent.assistant.state import PendingElicitation, RequestState, allowed_types
 from assent.assistant.tools import KEY, Catalogue, Tool
 from assent.gate import results
 from assent.gate.calls import Stopped, pass_call
@@ -32,7 +32,7 @@ class Calling:
         self._client = client
         self._catalogue = catalogue
         self._inbox = inbox
-        self._allowed = state.get("allowed_types") or []
+        self._allowed = allowed_types(state)
         self._approved_as = {outcome["call_id"]: outcome["approved_as"] for outcome in state.get("approvals") or []}
 
     async def make(self, call: ToolCall, invalid: str | None) -> None:

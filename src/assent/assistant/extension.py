@@ -25,8 +25,11 @@ class AssistantExtension:
     def routes(self, services: Services, engine: Engine, settings: Settings) -> Iterator[APIRouter]:
         if settings.assistant:
             from assent.assistant import http  # slow to import
+            from assent.assistant.models import require_models
             from assent.assistant.talk.service import Assistant
+            from assent.settings import read_assistant_settings
 
+            require_models(read_assistant_settings())
             graph_id = settings.assistant
             yield http.routes(
                 Assistant(

@@ -20,6 +20,7 @@ from assent.assistant.mcp import McpClient, server_at, server_of
 from assent.assistant.mcp_faults import shown
 from assent.assistant.models import executor_model, router_model
 from assent.assistant.nodes import Nodes
+from assent.assistant.replies import Limits
 from assent.assistant.state import RequestState
 from assent.assistant.tools import Rules
 from assent.assistant.tracing import traced
@@ -47,7 +48,8 @@ async def make_graph(config: RunnableConfig) -> AsyncIterator[Graph]:
 async def opened(settings: AssistantSettings, **compile_options: Any) -> AsyncIterator[Graph]:
     client = create_client(settings)
     rules = Rules(settings.tool_mapping, settings.hitl_tools)
-    nodes = Nodes(router_model(settings), executor_model(settings), client, rules)
+    limits = Limits(settings.max_model_calls, settings.max_tool_calls)
+    nodes = Nodes(router_model(settings), executor_model(settings), client, rules, limits=limits)
     try:
         yield assemble(nodes).compile(name="assistant", **compile_options)
     finally:

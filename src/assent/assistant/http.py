@@ -1,4 +1,4 @@
-"""`/run`, `/resume` and `/health-check`: a conversation API for the reference assistant.
+"""`/run`, `/resume`, `/cancel` and `/health-check`: a conversation API for the reference assistant.
 
 Statuses: 200 answered, 202 a person has to answer, 409 not in this state, 502 the assistant failed. A client that
 accepts `text/event-stream` receives the answer as it is generated, and the same body at the end.
@@ -66,7 +66,17 @@ class RunBody(_Body):
         return text
 
 
-class Clarified(BaseModel):
+class CancelBody(_Body):
+    """The conversation whose present request is stopped."""
+
+
+class _Part(BaseModel):
+    """A part of an answer. Unknown keys are refused: a misspelt one would change what is approved."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Clarified(_Part):
     call_id: CallId
     response: Text
 
@@ -74,7 +84,7 @@ class Clarified(BaseModel):
         return Said(self.call_id, Verb.RESPOND, message=self.response)
 
 
-class Approval(BaseModel):
+class Approval(_Part):
     call_id: CallId
     approved: StrictBool
     feedback: Text | None = Field(None, description="the reason; required if `approved` is false")
@@ -85,7 +95,7 @@ class Approval(BaseModel):
         return Said(self.call_id, verb, args=self.arguments, message=self.feedback)
 
 
-class Elicitation(BaseModel):
+class Elicitation(_Part):
     action: Literal["accept", "decline", "cancel"]
     content: Any = Field(None, description="the content of an accepted form")
 
@@ -128,12 +138,15 @@ class ResumeBody(_Body):
 class Answered(BaseModel):
     """A response; keys that do not apply are omitted."""
 
-    status: str = Field(description="success, or what is required: clarification_required, confirmation_required, …")
+    status: str = Field(
+        description="success, incomplete, or what is required: clarification_required, confirmation_required, …"
+    )
     thread_id: str
     response: str | None = None
     pending_action: dict[str, Any] | None = None
     url: str | None = None
     message: str | None = None
+    reason: str | None = Field(None, description="of `incomplete`: empty_reply, cut_reply, model_call_limit, …")
 
 
 class Refused(BaseModel):
@@ -173,6 +186,11 @@ def routes(assistant: Assistant) -> APIRouter:
         turn = await assistant.resume(caller, body.thread_id, body.answer())
         return await _answered(request, executing, turn, thread_of(caller.tenant, body.thread_id))
 
+    @api.post("/cancel", response_model=Answered, responses={"4XX": {"model": Refused}})
+    async def cancel(caller: Caller, body: CancelBody) -> Response:
+        await assistant.cancel(caller, body.thread_id)
+        return JSONResponse({"status": "cancelled", "thread_id": body.thread_id})
+
     return api
 
 
@@ -211,10 +229,12 @@ def _event(name: str, data: bytes) -> bytes:
 
 
 def _body(request: Request, reply: Reply) -> dict[str, Any]:
+    body: dict[str, Any]
     if not reply.waits:
-        return {"status": "success", "thread_id": reply.thread_id, "response": reply.response or ""}
+        body = {"status": "success", "thread_id": reply.thread_id, "response": reply.response or ""}
+        return {**body, "status": "incomplete", "reason": reply.outcome} if reply.outcome else body
     status, action = status_of(reply.asked), reply.action or {}
-    body: dict[str, Any] = {"status": status, "thread_id": reply.thread_id, "pending_action": action}
+    body = {"status": status, "thread_id": reply.thread_id, "pending_action": action}
     if status == "oauth_required":
         body |= {"url": action["url"], "response": action["message"]}
     if status == "decision_required":

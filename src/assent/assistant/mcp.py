@@ -83,6 +83,7 @@ class McpClient:
         self._attempt: _Attempt | None = None
         self._lock = asyncio.Lock()
         self._tools: list[Tool] | None = None
+        self._refusals: Any = None
 
     async def tools(self) -> list[Tool]:
         """The server's tools, listed once, at the first use."""
@@ -103,13 +104,14 @@ class McpClient:
         await self.close()
         try:
             target = await asyncio.to_thread(self._target)  # imports FastMCP, which is slow
+            self._refusals = getattr(target, "auth", None)
             client = self._made(target)
             async with asyncio.timeout(CONNECT_SECONDS):
                 await client.__aenter__()  # type: ignore[no-untyped-call]
         except ConfigError:
             raise
         except Exception as error:  # noqa: BLE001 - the transports raise whatever they like
-            raise unreachable(self._name, error) from None
+            raise unreachable(self._name, error, status=self._status) from None
         self._client = client
         return client
 
@@ -192,14 +194,21 @@ class McpClient:
 
     async def _lost(self, error: Exception, *, sent: bool = False) -> McpFailed:
         await self.close()
-        return unreachable(self._name, error, sent=sent)
+        return unreachable(self._name, error, sent=sent, status=self._status)
+
+    @property
+    def _status(self) -> int | None:
+        """The status with which the server refused the credentials, if it did."""
+        return getattr(self._refusals, "status", None)
 
 
 def server_at(url: str, headers: Mapping[str, str]) -> Target:
     def target() -> Any:
         from fastmcp.client.transports import StreamableHttpTransport
 
-        return StreamableHttpTransport(url, headers=dict(headers))
+        from assent.assistant.mcp_refusals import Refusals
+
+        return StreamableHttpTransport(url, headers=dict(headers), auth=Refusals())
 
     return target
 
@@ -284,5 +293,27 @@ def _elicited(answer: Json) -> ElicitResult:
 
 
 def _result(result: Any) -> Result:
-    parts = [part.text if part.type == "text" else f"[{part.type}]" for part in result.content]
-    return Result("\n".join(parts), failed=bool(result.is_error), structured=result.structured_content)
+    text = "\n".join(map(_text, result.content))
+    return Result(text, failed=bool(result.is_error), structured=result.structured_content)
+
+
+def _text(part: Any) -> str:
+    """A part of a result as text. Binary data is named, with its type and size."""
+    if part.type == "text":
+        return str(part.text)
+    if part.type == "resource_link":
+        return " ".join(filter(None, (f"[{part.name}]({part.uri})", part.description)))
+    if part.type == "resource":
+        return _resource(part.resource)
+    return f"[{part.type}, {_described(part.mime_type, part.data)}]"
+
+
+def _resource(resource: Any) -> str:
+    text = getattr(resource, "text", None)
+    if text is not None:
+        return f"{resource.uri}:\n{text}"
+    return f"[{resource.uri}, {_described(resource.mime_type, resource.blob)}]"
+
+
+def _described(mime_type: str | None, base64: str) -> str:
+    return f"{mime_type or 'unknown type'}, {len(base64) * 3 // 4} bytes"

@@ -6,9 +6,8 @@ import logging
 import re
 import traceback
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
-
-import httpx
 
 log = logging.getLogger(__name__)
 
@@ -17,6 +16,10 @@ _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)\]]+", re.IGNORECASE)
 
 class McpFailed(RuntimeError):
     """The MCP server cannot be reached. Not `Unavailable`, on which runs wait for the database."""
+
+
+class McpRefused(McpFailed):
+    """The MCP server does not accept the credentials."""
 
 
 class McpLost(McpFailed):
@@ -34,8 +37,11 @@ def shown(url: str) -> str:
     return f"{parts.scheme}://{host}{port}"
 
 
-def unreachable(name: str, error: BaseException, *, sent: bool = False) -> McpFailed:
+def unreachable(name: str, error: BaseException, *, sent: bool = False, status: int | None = None) -> McpFailed:
+    """`status` is the status with which the server refused the credentials."""
     log.warning("call MCP server %s failed\n%s", name, _without_addresses(error))
+    if status is not None:
+        return McpRefused(f"the MCP server {name} refused the credentials ({status}): check ASSISTANT_MCP_HEADERS")
     if sent and not _was_refused(error):
         return McpLost(f"the MCP server {name} was lost in the middle of a call")
     return McpFailed(f"the MCP server {name} cannot be reached: check ASSISTANT_MCP_URL, and that it runs")
@@ -48,13 +54,17 @@ def _without_addresses(error: BaseException) -> str:
 
 def _was_refused(error: BaseException) -> bool:
     """Whether the request never reached the server."""
-    return any(isinstance(cause, httpx.ConnectError | httpx.ConnectTimeout) for cause in _chain(error))
+    return any(type(cause).__name__ in ("ConnectError", "ConnectTimeout") for cause in _chain(error))
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
+def _chain(error: BaseException) -> Iterator[Any]:
+    """The error and its causes, each once. They are compared by name: the MCP client brings its own copy of httpx."""
+    waiting, seen = [error], set[int]()
+    while waiting:
+        error = waiting.pop()
+        if id(error) in seen:
+            continue
+        seen.add(id(error))
         yield error
-        if isinstance(error, BaseExceptionGroup):
-            for inner in error.exceptions:
-                yield from _chain(inner)
-        error = error.__cause__ or error.__context__
+        inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+        waiting += [cause for cause in (*inner, error.__cause__, error.__context__) if cause is not None]

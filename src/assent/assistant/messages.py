@@ -50,6 +50,15 @@ def normalised(message: AIMessage, before: Iterable[AnyMessage]) -> AIMessage:
     return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": [], "additional_kwargs": kwargs})
 
 
+def marked(message: AIMessage, invalid: Mapping[str, str]) -> AIMessage:
+    """The message with more invalid calls, by id. They get an error instead of a result."""
+    if not invalid:
+        return message
+    known = message.additional_kwargs.get(INVALID) or {}
+    kwargs = {**message.additional_kwargs, INVALID: {**invalid, **known}}
+    return message.model_copy(update={"additional_kwargs": kwargs})
+
+
 def again(calls: Sequence[ToolCall]) -> AIMessage:
     """A message of ours with these calls, under their present ids."""
     return AIMessage(content="", tool_calls=list(calls))

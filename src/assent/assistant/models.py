@@ -1,7 +1,7 @@
 """Chat models by name: the offline planner, or any provider's through LangChain.
 
-`openai:…` with `model_url` is any server with OpenAI's protocol. A provider's package is imported only when its model
-is named, so none is needed to start.
+Model, URL and key belong together: with `model_url` the model is one of that server, and no vendor's key is sent there.
+A provider's package is imported only when its model is named, so none is needed to start.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from assent.errors import ConfigError
-from assent.settings import OFFLINE, AssistantSettings
+from assent.settings import OFFLINE, AssistantSettings, provider_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -30,6 +30,10 @@ class ModelFailed(RuntimeError):
     """The call of the model failed. The details may contain secrets, so they are only in the log."""
 
 
+class UnusableReply(ModelFailed):
+    """The model replied, but not in the form that the assistant needs."""
+
+
 def router_model(settings: AssistantSettings) -> BaseChatModel:
     return create_model(settings.router_model or settings.model, settings)
 
@@ -38,8 +42,14 @@ def executor_model(settings: AssistantSettings) -> BaseChatModel:
     return create_model(settings.executor_model or settings.model, settings)
 
 
+def require_models(settings: AssistantSettings) -> None:
+    """Reports a missing package or a wrong name at the start, not at the first request."""
+    for name in {settings.model, settings.router_model, settings.executor_model} - {None, OFFLINE}:
+        create_model(str(name), settings)
+
+
 def create_model(name: str, settings: AssistantSettings) -> BaseChatModel:
-    """`offline`, or a name for `init_chat_model`: `provider:model`."""
+    """`offline`, or a name for `init_chat_model`: `provider:model`; with `model_url`, also the model's own name."""
     if name == OFFLINE:
         from assent.assistant.planner.model import OfflinePlanner
 
@@ -47,7 +57,7 @@ def create_model(name: str, settings: AssistantSettings) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
     try:
-        model: BaseChatModel = init_chat_model(name, **_options(name, settings))
+        model: BaseChatModel = init_chat_model(_qualified(name, settings), **_options(name, settings))
     except ImportError as error:
         raise ConfigError(f"{name} needs a package that is not installed", hint=_install(name)) from error
     except ValueError as error:
@@ -55,25 +65,31 @@ def create_model(name: str, settings: AssistantSettings) -> BaseChatModel:
     return model
 
 
+def _qualified(name: str, settings: AssistantSettings) -> str:
+    """LangChain would guess the provider of a bare name, and send the request to that vendor."""
+    return f"openai:{name}" if settings.model_url and ":" not in name else name
+
+
 def _options(name: str, settings: AssistantSettings) -> dict[str, Any]:
-    provider = name.partition(":")[0]
+    provider = provider_of(_qualified(name, settings))
     return {**_OWN_WAYS.get(provider, _PATIENCE), **_access(provider, settings)}
 
 
 def _access(provider: str, settings: AssistantSettings) -> dict[str, Any]:
-    if provider == "openai":
-        return _openai(settings)
+    if settings.model_url:
+        return {"base_url": settings.model_url, **_own_key(provider, settings)}
+    if provider == "openai" and settings.openai_api_key:
+        return {"api_key": settings.openai_api_key.get_secret_value()}
     if provider == "google_genai" and settings.google_api_key:
         return {"google_api_key": settings.google_api_key.get_secret_value()}
-    return {"base_url": settings.model_url} if settings.model_url and provider == "ollama" else {}
+    return {}
 
 
-def _openai(settings: AssistantSettings) -> dict[str, Any]:
-    """Self-hosted servers often need no key, but the client requires one."""
-    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else None
-    if settings.model_url:
-        return {"base_url": settings.model_url, "api_key": key or "none"}
-    return {"api_key": key} if key else {}
+def _own_key(provider: str, settings: AssistantSettings) -> dict[str, Any]:
+    """The key of the server at `model_url`. OpenAI's client requires one, and would else send OPENAI_API_KEY."""
+    if provider != "openai":
+        return {}
+    return {"api_key": settings.model_key.get_secret_value() if settings.model_key else "none"}
 
 
 def _install(name: str) -> str:

@@ -6,7 +6,7 @@ A node that pauses has no effects before its pause, because it restarts from its
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -19,12 +19,22 @@ from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph import END
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from assent.assistant import messages, pauses, prompts, subjects
+from assent.assistant import messages, pauses, prompts, replies, subjects
 from assent.assistant.calling import Calling
 from assent.assistant.mcp import McpClient
 from assent.assistant.messages import call_id
-from assent.assistant.models import ModelFailed
-from assent.assistant.state import ApprovalOutcome, AskedCall, RejectedToolFeedback, RequestState
+from assent.assistant.models import ModelFailed, UnusableReply
+from assent.assistant.replies import Limits, Outcome
+from assent.assistant.state import (
+    ApprovalOutcome,
+    AskedCall,
+    PendingAction,
+    PendingElicitation,
+    RejectedToolFeedback,
+    RequestState,
+    Usage,
+    allowed_types,
+)
 from assent.assistant.tools import CLARIFY, Catalogue, Rules
 from assent.gate.graphs import MARK
 from assent.gate.keeper import Keeper
@@ -34,9 +44,28 @@ log = logging.getLogger(__name__)
 
 Update = dict[str, Any]
 
-_NO_CALLS: Update = {"asking": {}, "approvals": [], "results": {}, "elicitations": [], "answers": {}}
+_NO_ACTION: PendingAction = {"kind": "no_action_needed", "call_ids": []}
+_NO_CALLS: Update = {
+    "asking": {},
+    "approvals": [],
+    "results": {},
+    "elicitations": [],
+    "answers": {},
+    "pending_action": _NO_ACTION,
+    "auth_url": None,
+}
+_NEW_REQUEST: Update = {
+    **_NO_CALLS,
+    "rejected": [],
+    "approval_outcome": None,
+    "final_response": None,
+    "outcome": None,
+    "usage": {"model_calls": 0, "tool_calls": 0},
+}
 _SEEN_BY_ROUTER = 6
 """Number of text messages that the router sees, including the request."""
+_ROUTER_TRIES = 2
+_OVER_THE_LIMIT = "Error: the call was not made, because the request reached its limit of tool calls."
 
 
 @dataclass(frozen=True)
@@ -48,26 +77,40 @@ class Nodes:
     client: McpClient
     rules: Rules = field(default_factory=Rules)
     inbox: Keeper | None = None
+    limits: Limits = field(default_factory=Limits)
 
     async def policy_router(self, state: RequestState) -> Update:
         """Decides which types of tools the request may use. All others are refused."""
         repaired = messages.repaired(state["messages"])
         types = (await self._catalogue()).types
         allowed = await self._routed(state["messages"], types) if types else []
-        update = {**_NO_CALLS, "rejected": [], "allowed_types": allowed}
+        update = {**_NEW_REQUEST, "allowed_tool_types": allowed}
         return {**update, "messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *repaired]} if repaired else update
 
     async def task_executor(self, state: RequestState) -> Update:
         """Asks the model for the next step, and records the calls that need approval: no node from here to the tools
         needs the MCP server, so that no answer is lost while it is down."""
-        catalogue, allowed = await self._catalogue(), state.get("allowed_types") or []
-        bound = catalogue.bound(allowed)
+        usage = state.get("usage") or {"model_calls": 0, "tool_calls": 0}
+        if usage["model_calls"] >= self.limits.model_calls:
+            return _ended(replies.stopped(Outcome.MODEL_CALLS, self.limits.model_calls), Outcome.MODEL_CALLS)
+        catalogue, allowed = await self._catalogue(), allowed_types(state)
         prompt = SystemMessage(prompts.executor(CLARIFY, datetime.now().astimezone()))
-        answer = await _invoke(self.executor.bind_tools(bound), [prompt, *state["messages"]])
-        message = messages.normalised(answer, state["messages"])
-        asked = _asking(catalogue, allowed, message)
-        asking = {call_id(call): _details(catalogue, call, state["messages"]) for call in asked}
-        return {**_NO_CALLS, "messages": [message], "asking": asking}
+        reply = await self._replied(catalogue.bound(allowed), [prompt, *state["messages"]])
+        if (outcome := replies.outcome_of(reply)) is not Outcome.COMPLETED:
+            return _ended(replies.completed(reply, outcome), outcome)
+        message = _checked(catalogue, allowed, messages.normalised(reply, state["messages"]))
+        calls = messages.last_calls([message])
+        if not calls:
+            return _ended(message, Outcome.COMPLETED)
+        used = usage["tool_calls"] + sum(call["name"] != CLARIFY for call in calls)
+        if used > self.limits.tool_calls:
+            return _cut_short(message, calls, self.limits.tool_calls)
+        asking = {
+            call_id(call): _details(catalogue, call, state["messages"]) for call in _asking(catalogue, allowed, message)
+        }
+        counted: Usage = {"model_calls": usage["model_calls"] + 1, "tool_calls": used}
+        pending = _pending(calls, asking)
+        return {**_NO_CALLS, "messages": [message], "asking": asking, "usage": counted, "pending_action": pending}
 
     async def human_clarification(self, state: RequestState) -> Update:
         """Pauses for answers to the questions, and defers the other calls to a message of their own."""
@@ -80,7 +123,8 @@ class Nodes:
         later = {call_id(call): messages.renamed(call) for call in calls if call_id(call) not in replies}
         asking = {call_id(later[id]): asked for id, asked in (state.get("asking") or {}).items() if id in later}
         again = [messages.again(list(later.values()))] if later else []
-        return {"messages": [*answers, *again], "asking": asking}
+        pending = _pending(list(later.values()), asking)
+        return {"messages": [*answers, *again], "asking": asking, "pending_action": pending}
 
     async def human_confirmation(self, state: RequestState) -> Update:
         """Pauses for approval of the calls that need it. If some are rejected or changed, the remaining ones get a
@@ -88,7 +132,8 @@ class Nodes:
         calls = messages.last_calls(state["messages"])
         verdicts = pauses.confirm(calls, state.get("asking") or {})
         if all(verdict.verb is Verb.APPROVE for verdict in verdicts.values()):
-            return {"approvals": [ApprovalOutcome(call_id=id, approved_as=id) for id in verdicts]}
+            approvals = [ApprovalOutcome(call_id=id, approved_as=id) for id in verdicts]
+            return {"approvals": approvals, "approval_outcome": "all_approved", "pending_action": _NO_ACTION}
         return _partly(calls, verdicts)
 
     async def use_tools(self, state: RequestState) -> Update:
@@ -98,11 +143,12 @@ class Nodes:
         catalogue, message = await self._catalogue(), state["messages"][-1]
         calling = Calling(self.client, catalogue, state, self.inbox)
         invalid = message.additional_kwargs.get(messages.INVALID) or {}
-        asking = _asking(catalogue, state.get("allowed_types") or [], message)
+        asking = _asking(catalogue, allowed_types(state), message)
         for call in [*asking, *(call for call in calls if call not in asking)]:
             await calling.make(call, invalid.get(call_id(call)))
         if calling.elicitations:
-            return {"results": calling.results, "elicitations": calling.elicitations, "answers": calling.answers}
+            paused = {"results": calling.results, "elicitations": calling.elicitations, "answers": calling.answers}
+            return {**paused, **_elicited(calling.elicitations)}
         return {**_NO_CALLS, "messages": [calling.results[call_id(call)] for call in calls]}
 
     async def oauth_needed(self, state: RequestState) -> Update:
@@ -114,7 +160,7 @@ class Nodes:
         for elicitation in elicitations:
             if elicitation["value"] == elicitations[0]["value"]:
                 answers.setdefault(elicitation["call_id"], {})[elicitation["key"]] = answer
-        return {"answers": answers, "elicitations": []}
+        return {"answers": answers, "elicitations": [], "pending_action": _NO_ACTION, "auth_url": None}
 
     def after_executor(self, state: RequestState) -> str:
         """Clarification precedes confirmation, confirmation precedes other tools."""
@@ -135,8 +181,19 @@ class Nodes:
     async def _catalogue(self) -> Catalogue:
         return Catalogue(await self.client.tools(), self.rules)
 
+    async def _replied(self, tools: list[dict[str, Any]], prompt: list[Any]) -> AIMessage:
+        """The model's reply. An empty one is requested once more."""
+        model = self.executor.bind_tools(tools)
+        reply: AIMessage = await _invoke(model, prompt)
+        if replies.outcome_of(reply) is not Outcome.EMPTY:
+            return reply
+        log.warning("model reply is empty: asking again")
+        again: AIMessage = await _invoke(model, prompt)
+        return again
+
     async def _routed(self, history: Sequence[AnyMessage], types: Sequence[str]) -> list[str]:
-        """The allowed types. An answer without known types allows none."""
+        """The allowed types. An unusable reply is requested once more; after that the request fails, because without
+        tools the assistant would only pretend to work."""
         model = self.router.with_structured_output(prompts.routing_schema(types), method="function_calling")
         silent = model.with_config(tags=[TAG_NOSTREAM])  # its output is for the graph only
         texts = [
@@ -145,12 +202,59 @@ class Nodes:
             if isinstance(message, HumanMessage) or (isinstance(message, AIMessage) and message.text)
         ]
         plain = [type(message)(content=message.content) for message in texts[-_SEEN_BY_ROUTER:]]
-        answer = await _invoke(silent, [SystemMessage(prompts.router(types)), *plain])
-        named = answer.get("types") if isinstance(answer, dict) else None
-        return sorted({kind for kind in named if isinstance(kind, str)} & set(types)) if isinstance(named, list) else []
+        for _ in range(_ROUTER_TRIES):
+            named = _named_types(await _invoke(silent, [SystemMessage(prompts.router(types)), *plain]), types)
+            if named is not None:
+                return named
+            log.warning("router reply is unusable: it names no list of known tool types")
+        raise UnusableReply("the router model's reply names no list of known tool types")
 
 
 setattr(Nodes.use_tools, MARK, True)  # marks the graph as gated for the server
+
+
+def _named_types(answer: Any, types: Sequence[str]) -> list[str] | None:
+    """The types that the router names; None if its answer is unusable. An empty list is an answer."""
+    named = answer.get("types") if isinstance(answer, dict) else None
+    if not isinstance(named, list):
+        return None
+    known = {kind for kind in named if isinstance(kind, str)} & set(types)
+    return sorted(known) if known or not named else None
+
+
+def _checked(catalogue: Catalogue, allowed: Sequence[str], message: AIMessage) -> AIMessage:
+    """Marks the calls that cannot run: the model gets the problems instead of a person the question."""
+    flaws: dict[str, str] = {}
+    for call in message.tool_calls:
+        tool = catalogue.usable(call["name"], allowed)
+        if tool is not None and (flaw := tool.flaw(call["args"])):
+            flaws[call_id(call)] = f"the call was not made: {flaw}"
+    return messages.marked(message, flaws)
+
+
+def _ended(message: AIMessage, outcome: Outcome) -> Update:
+    return {**_NO_CALLS, "messages": [message], "outcome": str(outcome), "final_response": message.text}
+
+
+def _cut_short(message: AIMessage, calls: Sequence[ToolCall], limit: int) -> Update:
+    """Ends the request before these calls. Each gets an answer, as every call does."""
+    answers = [
+        messages.answer(call, "Error: not executed, the request reached its limit.", failed=True) for call in calls
+    ]
+    ended = _ended(replies.stopped(Outcome.TOOL_CALLS, limit), Outcome.TOOL_CALLS)
+    return {**ended, "messages": [message, *answers, *ended["messages"]]}
+
+
+def _pending(calls: Sequence[ToolCall], asking: Mapping[str, Any]) -> PendingAction:
+    if questions := [call_id(call) for call in calls if call["name"] == CLARIFY]:
+        return {"kind": "clarification", "call_ids": questions}
+    return {"kind": "confirmation", "call_ids": list(asking)} if asking else _NO_ACTION
+
+
+def _elicited(elicitations: Sequence[PendingElicitation]) -> Update:
+    value = elicitations[0]["value"]
+    ids = [elicitation["call_id"] for elicitation in elicitations if elicitation["value"] == value]
+    return {"pending_action": {"kind": value["kind"], "call_ids": ids}, "auth_url": value.get("url")}
 
 
 def _asking(catalogue: Catalogue, allowed: Sequence[str], message: AnyMessage) -> list[ToolCall]:
@@ -189,7 +293,8 @@ def _partly(calls: Sequence[ToolCall], verdicts: dict[str, Verdict]) -> Update:
         if verdict is not None:
             approvals.append({"call_id": call_id(remaining[-1]), "approved_as": call_id(call)})
     again = [messages.again(remaining)] if remaining else []
-    return {"messages": [*answers, *again], "approvals": approvals, "rejected": rejected}
+    steered: Update = {"pending_action": _NO_ACTION, "approval_outcome": "partial" if approvals else "all_rejected"}
+    return {**steered, "messages": [*answers, *again], "approvals": approvals, "rejected": rejected}
 
 
 async def _invoke(model: Runnable[LanguageModelInput, Any], prompt: list[Any]) -> Any:

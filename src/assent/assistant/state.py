@@ -71,6 +71,13 @@ class PendingApproval(TypedDict):
     gate: str
 
 
+class PendingAction(TypedDict):
+    """The kind of answer that the request waits for, and the calls that it is about."""
+
+    kind: PendingKind
+    call_ids: list[str]
+
+
 class PendingElicitation(TypedDict):
     """A question of an MCP server that must be answered before a call continues. `value` is the value of the pause."""
 
@@ -79,14 +86,34 @@ class PendingElicitation(TypedDict):
     value: dict[str, Any]
 
 
+class Usage(TypedDict):
+    """The calls of the present request so far."""
+
+    model_calls: int
+    tool_calls: int
+
+
 class RequestState(TypedDict):
-    """The channels of the graph. All but `messages` refer to the present request or the last message's calls."""
+    """The channels of the graph. All but `messages` refer to the present request or the last message's calls.
+
+    `outcome` and `final_response` are set when the request has ended, `pending_action` while a person has to answer."""
 
     messages: Annotated[list[AnyMessage], add_messages]
-    allowed_types: NotRequired[list[str]]
+    allowed_tool_types: NotRequired[list[str]]
+    allowed_types: NotRequired[list[str]]  # in threads of earlier releases
+    pending_action: NotRequired[PendingAction]
+    approval_outcome: NotRequired[Literal["all_approved", "partial", "all_rejected"] | None]
+    auth_url: NotRequired[str | None]
+    final_response: NotRequired[str | None]
+    outcome: NotRequired[str | None]
+    usage: NotRequired[Usage]
     asking: NotRequired[dict[str, AskedCall]]
     rejected: NotRequired[list[RejectedToolFeedback]]
     approvals: NotRequired[list[ApprovalOutcome]]
     results: NotRequired[dict[str, ToolMessage]]
     elicitations: NotRequired[list[PendingElicitation]]
     answers: NotRequired[dict[str, dict[str, Any]]]
+
+
+def allowed_types(state: RequestState) -> list[str]:
+    return state.get("allowed_tool_types") or state.get("allowed_types") or []

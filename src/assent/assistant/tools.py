@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from assent.kernel.canonical import Json
+from assent.review.model.schemas import validation
 
 CLARIFY = "request_clarification"
 OTHER = "other"
@@ -68,6 +69,11 @@ class Tool:
     @property
     def parameters(self) -> Json:
         return self.shown["function"]["parameters"]
+
+    def flaw(self, args: Json) -> str | None:
+        """The problems of the arguments, for the model."""
+        flaws = validation.problems(self.parameters, args)
+        return "; ".join(f"{flaw.path or 'the arguments'}: {flaw.message}" for flaw in flaws) or None
 
     @property
     def _schema(self) -> dict[str, Any]:

@@ -34,7 +34,8 @@ View = dict[str, Any]
 
 _HELP = f"""Write a request. The assistant asks for your approval here if it needs it.
   {QUIT}   leave; pending questions stay open, also in the inbox
-  /help   this help"""
+  /help   this help
+  Ctrl-C  stop the work on a request; at the prompt: leave"""
 _LOOK_EVERY_SECONDS = 0.5
 _ON_ITS_WAY_SECONDS = 30.0
 _CONNECT_SECONDS = 10.0
@@ -82,7 +83,7 @@ class Chat:
             if again:
                 self._show_and_ask()
             while True:
-                self._turn(read("you> ").strip())
+                self._turn_or_stop(read("you> ").strip())
         except Left:
             say(f"To continue later: {self._to_continue}")
         except KeyboardInterrupt:
@@ -101,6 +102,17 @@ class Chat:
             if not response.is_success:
                 self._read(response)
 
+    def _turn_or_stop(self, line: str) -> None:
+        """Ctrl-C stops the work on a request; a second one leaves."""
+        try:
+            self._turn(line)
+        except KeyboardInterrupt:
+            self._speaker.pause()
+            response = self._send("POST", "/cancel", json={"thread_id": self._thread})
+            if not response.is_success:
+                raise
+            say("\nStopped. Calls that had started are not undone.")
+
     def _turn(self, line: str) -> None:
         if line.startswith("/"):
             return say(_HELP)
@@ -109,9 +121,10 @@ class Chat:
 
     def _settle(self, body: View) -> None:
         """Shows the response and asks its questions, until none is left."""
+        answer: View = {}
         while True:
             status = body.get("status", "error")
-            if status == "success":
+            if status in ("success", "incomplete"):
                 return self._speaker.end(str(body.get("response") or ""))
             self._speaker.pause()
             if status == "error":
@@ -124,9 +137,13 @@ class Chat:
             if asked.get("kind", "no_action_needed") == "no_action_needed":
                 return None
             if asked["kind"] == "other":
-                return self._wait_for_inbox(asked)
+                if not self._is_decided_elsewhere(asked) or not answer:
+                    return self._show_and_ask()
+                body = self._answered(answer)
+                continue
             seen: View = {name: body[name] for name in ("revision", "hash") if name in body}
-            body = self._answered({**ask(asked), **seen})
+            answer = {**ask(asked), **seen}
+            body = self._answered(answer)
 
     def _answered(self, answer: View) -> View:
         """Sends an answer. If the assistant fails after it, the same answer retries."""
@@ -137,16 +154,17 @@ class Chat:
                 return {"status": "kept"}
         return body
 
-    def _wait_for_inbox(self, asked: View) -> None:
-        """Waits for a decision that is only possible in the inbox."""
+    def _is_decided_elsewhere(self, asked: View) -> bool:
+        """Waits for a decision that is only possible in the inbox. True if the thread has failed before it: then the
+        same answer continues it."""
         while True:
             say("The assistant waits for a decision in the inbox:")
             for line in _where_to_decide(asked, self._where):
                 say(f"  {line}")
             read("  Enter when it is decided: ")
-            _, item = self._idle_thread()
+            thread, item = self._idle_thread()
             if item is None or pending_action(item)["kind"] != "other":
-                return self._show_and_ask()
+                return thread is not None and thread["status"] == "error"
 
     def _show_and_ask(self) -> None:
         """Shows the last answer and asks the pending question."""

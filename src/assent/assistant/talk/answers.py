@@ -71,6 +71,12 @@ def verdicts_of(asked: View, answer: Answer) -> tuple[Verdict, ...]:
     return tuple(_verdict(actions[part.call_id], part) for part in answer.said)
 
 
+def notes_of(answer: Answer) -> str | None:
+    """The comments on approved calls, which need no reason. They are the notes of the decision."""
+    given = [part.message for part in answer.said if part.verb is Verb.APPROVE and part.message]
+    return "\n".join(given) or None
+
+
 def refused(asked: View, answer: Answer, error: InvalidDecision) -> InvalidAnswer:
     """The same problems, by the names that the caller used."""
     problems = [_renamed(problem, answer) for problem in error.problems]
@@ -84,7 +90,9 @@ def _invalid(asked: View, problems: Sequence[View], otherwise: str = "") -> Inva
 def _verdict(action: View, said: Said) -> Verdict:
     """Unchanged arguments are an approval."""
     if said.verb is Verb.APPROVE and said.args is not None and not canonical.same(said.args, action["args"]):
-        return Verdict(action["key"], Verb.EDIT, args=said.args, message=said.message)
+        return Verdict(action["key"], Verb.EDIT, args=said.args)
+    if said.verb is Verb.APPROVE:
+        return Verdict(action["key"], Verb.APPROVE)
     args = said.args if said.verb is Verb.REJECT else None
     return Verdict(action["key"], said.verb, args=args, message=said.message)
 

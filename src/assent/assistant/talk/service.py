@@ -11,11 +11,20 @@ from contextlib import suppress
 from uuid import UUID, uuid5
 
 from assent.assistant.talk import threads as assistant_threads
-from assent.assistant.talk.answers import Answer, refused, verdicts_of
+from assent.assistant.talk.answers import Answer, notes_of, refused, verdicts_of
 from assent.assistant.talk.sightings import is_meant, note
 from assent.assistant.talk.turns import Replied, Turn
 from assent.assistant.talk.views import NO_ACTION, Reply, pending_action
-from assent.errors import AssentError, InvalidDecision, NotFound, StaleRevision, ThreadBusy, ThreadWaits, Unavailable
+from assent.errors import (
+    AssentError,
+    Conflict,
+    InvalidDecision,
+    NotFound,
+    StaleRevision,
+    ThreadBusy,
+    ThreadWaits,
+    Unavailable,
+)
 from assent.identity.model.access import Principal
 from assent.kernel.ids import new_id
 from assent.kernel.store.ports import Store
@@ -25,7 +34,7 @@ from assent.review.inbox import Inbox
 from assent.review.item_views import View, full
 from assent.runs.runs import Runs
 from assent.runs.threads import Threads
-from assent.threads.model.runs import Run, Strategy
+from assent.threads.model.runs import Cancel, Run, Strategy
 from assent.threads.model.threads import Thread
 from assent.threads.run_requests import RunRequest
 
@@ -118,13 +127,14 @@ class Assistant:
             failed = await self._store.read(caller.tenant, assistant_threads.failed_after, caller, thread_id, answer)
             if failed is not None:
                 return await self._started(caller, name, thread_id, again_after(failed))
-            raise await self._store.read(caller.tenant, assistant_threads.nothing_waits, thread_id)
+            raise await self._store.read(caller.tenant, assistant_threads.nothing_waits, caller, thread_id)
         verdicts = verdicts_of(asked, answer)
         if answer.seen is None and not await self._store.read(caller.tenant, is_meant, caller, asked):
             raise await self._changed(caller, asked["id"])
         revision, hash = answer.seen or (asked["revision"], asked["hash"])
         try:
-            decided = await self._inbox.decide(caller, asked["id"], Proposal(revision, hash, verdicts, via=VIA))
+            proposal = Proposal(revision, hash, verdicts, notes=notes_of(answer), via=VIA)
+            decided = await self._inbox.decide(caller, asked["id"], proposal)
         except InvalidDecision as error:
             raise refused(asked, answer, error) from None
         except StaleRevision:
@@ -134,6 +144,18 @@ class Assistant:
             return Replied(Reply(name, asked=decided, waits=True))
         # the run that delivers an answer has the id of its delivery
         return self._turn(caller, name, thread_id, decided["delivery"]["id"])
+
+    async def cancel(self, caller: Principal, name: str) -> None:
+        """Stops the work on the present request. Calls that have started are not undone."""
+        thread_id = thread_of(caller.tenant, name)
+        if await self._own(caller, name, thread_id) is None:
+            raise _unknown(name)
+        active = [run for run in await self._runs.of_thread(caller, thread_id) if run.status.active]
+        if not active:
+            raise Conflict("the assistant is not working on a request", thread_id=name)
+        for run in active:
+            with suppress(NotFound):  # it has ended meanwhile
+                await self._runs.cancel(caller, thread_id, run.id, Cancel.INTERRUPT)
 
     def _turn(self, caller: Principal, name: str, thread_id: str, run_id: str) -> Turn:
         return Turn(self._store, self._runs, caller, name, thread_id, run_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assent.assistant.talk.answers import Answer, verdicts_of
-from assent.assistant.talk.views import NO_ACTION
+from assent.assistant.talk.views import NO_ACTION, pending_action
 from assent.errors import AnswerRefused, Conflict, InvalidAnswer, InvalidDecision
 from assent.identity.model.access import Principal
 from assent.kernel import canonical
@@ -39,13 +39,22 @@ def stopped_for(tx: Tx, caller: Principal, thread_id: str, interrupts: Sequence[
     return full(tx, caller, waiting[0]) if waiting else {} if interrupts else None
 
 
+def in_doubt(tx: Tx, caller: Principal, thread_id: str) -> View | None:
+    """The item whose call was lost while it ran."""
+    doubts = items.left_in_doubt(tx, thread_id)
+    return full(tx, caller, doubts[0]) if doubts else None
+
+
 def standing(tx: Tx, caller: Principal, thread_id: str) -> tuple[View | None, View | None]:
     """The pending item; without one, the last decision."""
     waiting = _waiting(tx, thread_id)
     return (full(tx, caller, waiting[0]), None) if waiting else (None, _last_decision(tx, thread_id))
 
 
-def nothing_waits(tx: Tx, thread_id: str) -> AnswerRefused:
+def nothing_waits(tx: Tx, caller: Principal, thread_id: str) -> AnswerRefused:
+    if (doubt := in_doubt(tx, caller, thread_id)) is not None:
+        action = pending_action(doubt)
+        return AnswerRefused(f"it was answered already, and {action['message']}", pending_action=action)
     decision = _last_decision(tx, thread_id)
     if decision is None:
         return AnswerRefused("the assistant is not waiting for an answer", pending_action=NO_ACTION)

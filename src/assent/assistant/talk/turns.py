@@ -9,9 +9,10 @@ from typing import Any
 
 import orjson
 
+from assent.assistant.mcp_faults import McpLost
 from assent.assistant.talk import threads
 from assent.assistant.talk.sightings import note
-from assent.assistant.talk.views import Reply, Words, begins, last_answer, words_of
+from assent.assistant.talk.views import Reply, Words, begins, last_answer, outcome_of, words_of
 from assent.errors import AssistantFailed, Conflict
 from assent.identity.model.access import Principal
 from assent.kernel.store.ports import Store
@@ -26,6 +27,8 @@ _FAILED = "its model, or a server that it needs, failed"
 _FAILURES = {
     "McpFailed": "the MCP server that it needs does not answer",
     "McpLost": "the MCP server that it needs was lost in the middle of a call",
+    "McpRefused": "the MCP server that it needs refused its credentials",
+    "UnusableReply": "its model did not reply in the required form",
     "ConfigError": "its configuration is wrong",
     "ModelFailed": "its model failed",
 }
@@ -120,7 +123,7 @@ class Turn:
         run, left = self._run, self._left
         assert run is not None
         if run.status in (RunStatus.ERROR, RunStatus.TIMEOUT):
-            raise _failure(self._name, run)
+            return await self._failed(run)
         if left is None:
             left = await self._runs.result(self._caller, self._thread_id, run.id)
         stopped_for = threads.stopped_for
@@ -132,8 +135,17 @@ class Turn:
         if item is not None:
             return Reply(self._name, asked=item or None, waits=True)
         if run.status is RunStatus.INTERRUPTED:
-            raise Conflict("the run was cancelled before it ended", thread_id=self._name)
-        return Reply(self._name, response=last_answer(left))
+            raise Conflict("the request was cancelled before it ended", thread_id=self._name)
+        return Reply(self._name, response=last_answer(left), outcome=outcome_of(left))
+
+    async def _failed(self, run: Run) -> Reply:
+        """The call that was lost while it ran, if any: a person has to record its outcome first."""
+        doubt = None
+        if (run.error or {}).get("error") == McpLost.__name__:
+            doubt = await self._store.read(self._caller.tenant, threads.in_doubt, self._caller, self._thread_id)
+        if doubt is None:
+            raise _failure(self._name, run)
+        return Reply(self._name, asked=doubt, waits=True)
 
 
 def _failure(name: str, run: Run) -> AssistantFailed:

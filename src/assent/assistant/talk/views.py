@@ -14,6 +14,7 @@ from assent.threads.model.frames import ATTEMPT_STRIDE, Frame
 
 NO_ACTION: View = {"kind": "no_action_needed"}
 ELSEWHERE = "decide it in the inbox"
+COMPLETED = "completed"
 
 _IN_DOUBT = "a call was interrupted while it ran: record its outcome in the inbox"
 _ELICITED = {"form": "form_elicitation", "oauth": "oauth_url"}
@@ -35,6 +36,8 @@ class Reply:
     asked: View | None = None
     """The pending item, as the caller sees it."""
     waits: bool = False
+    outcome: str | None = None
+    """The reason why the answer is not complete, if it is not."""
 
     @property
     def action(self) -> View | None:
@@ -86,6 +89,12 @@ def last_answer(values: Any) -> str:
         if _is_from_the_model(message):
             return _text(message.get("content"))
     return ""
+
+
+def outcome_of(values: Any) -> str | None:
+    """The reason why the request ended without a complete answer, if it did."""
+    outcome = values.get("outcome") if isinstance(values, Mapping) else None
+    return None if outcome in (None, COMPLETED) else str(outcome)
 
 
 def words_of(frame: Frame) -> Words | None:

@@ -40,7 +40,7 @@ _PAGES = re.compile(r"/inbox(/.*)?")
 
 
 PROBE = "/ok"
-_TALKS = frozenset({"/run", "/resume"})
+_TALKS = frozenset({"/run", "/resume", "/cancel"})
 """The assistant's routes: in the demo the person at this machine needs no key for them."""
 
 _BROWSERS = ("origin", "sec-fetch-site")

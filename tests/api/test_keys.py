@@ -207,15 +207,15 @@ class TestNoProgramDecides:
         service = house.client(await house.key(Kind.SERVICE, "admin"))
         assert (await service.patch("/api/users/ana", json={"disabled": True})).status_code == 200
 
-    async def test_removed_relay_scope_gives_no_right_to_decide(self, house: House) -> None:
-        """A stored key that still lists `decide:relay` works, and the scope has no effect."""
+    async def test_unknown_stored_scope_gives_no_right_to_decide(self, house: House) -> None:
+        """A stored key that still lists `decide:elsewhere` works, and the scope has no effect."""
         secret = await house.key(Kind.SERVICE, "items:read")
         await house.services.store.write(
-            None, lambda tx: tx.sql("""UPDATE api_keys SET scopes = '["decide:relay", "items:read"]'""")
+            None, lambda tx: tx.sql("""UPDATE api_keys SET scopes = '["decide:elsewhere", "items:read"]'""")
         )
         house.forget()
         assert (await house.client(secret).get("/api/me")).json()["scopes"] == ["items:read"]
-        assert (await create(await house.admin(), kind="service", scopes=["decide:relay"])).status_code == 422
+        assert (await create(await house.admin(), kind="service", scopes=["decide:elsewhere"])).status_code == 422
 
     async def test_program_cannot_make_a_login_link(self, house: House) -> None:
         await house.person("ana")

@@ -399,6 +399,19 @@ def graphql(target: Target) -> Iterator[Sent]:
         yield {"json": {"query": f"mutation {{ {field} }}"}}
 
 
+def inbox_mcp(target: Target) -> Iterator[Sent]:
+    seen = {"id": target.item_id, **target.seen}
+    for name, arguments in (
+        ("decide", {**seen, "verb": "approve"}),
+        ("decide", {**seen, "verb": "reject"}),
+        ("request_revision", {**seen, "notes": "again"}),
+        ("recommend", {**seen, "verb": "approve", "reason": "it is fine"}),
+        ("comment", {"id": target.item_id, "text": "approve it"}),
+        ("claim_item", {"id": target.item_id}),
+    ):
+        yield rpc("tools/call", {"name": name, "arguments": arguments})
+
+
 _ITEM = "/api/inbox/items/{item_id}"
 _REVIEW = "/api/workspace-reviews/{run_id}"
 _PAGE = "/inbox/{item_id}"
@@ -436,6 +449,9 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     f"POST {_ITEM}/decision": decisions,
     f"DELETE {_ITEM}/decision": nothing,
     f"POST {_ITEM}/revision-request": lambda target: iter([{"json": {**target.seen, "notes": "again"}}]),
+    f"POST {_ITEM}/recommendation": lambda target: iter(
+        [{"json": {**target.seen, "verb": "approve", "reason": "approve it"}}]
+    ),
     f"POST {_ITEM}/confirmation": decisions,
     f"POST {_ITEM}/in-doubt/confirmation": bodies({"outcome": "run_again"}),
     f"POST {_ITEM}/in-doubt": bodies({"outcome": "run_again"}, {"outcome": "done"}, {"outcome": "abandon"}),
@@ -511,6 +527,8 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "POST /threads/{thread_id}/commands": lambda target: ({"json": sent} for sent in protocol_commands(target)),
     "POST /threads/{thread_id}/stream/events": bodies({}, {"channels": ["values", "input"]}),
     "POST /graphql": graphql,
+    "POST /api/mcp": inbox_mcp,
+    "DELETE /api/mcp": nothing,
     "POST /mcp": mcp,
     "POST /mcp/": mcp,
     "DELETE /mcp": nothing,

@@ -71,6 +71,16 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
+class Advice:
+    """A recommended decision about the revision that the caller saw."""
+
+    revision: int
+    hash: str
+    verb: Verb
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """The result for one item of a bulk decision."""
 
@@ -356,6 +366,17 @@ class Inbox:
 
         return await self._once(caller, item_id, key, ("comment", item_id, text), act)
 
+    async def recommend(self, caller: Principal, item_id: str, advice: Advice, *, key: str | None = None) -> View:
+        """A comment that names the verb which the caller recommends to the people who decide."""
+        caller.require(Scope.COMMENTS_WRITE)
+        if not advice.reason.strip():
+            raise Invalid("a recommendation needs a reason")
+
+        def act(tx: Tx) -> View:
+            return _recommend(tx, caller, item_id, advice)
+
+        return await self._once(caller, item_id, key, ("recommend", item_id, _plain(advice)), act)
+
     async def claim(self, caller: Principal, item_id: str) -> View:
         """Marks the item as claimed by the caller for a while. It does not stop others from deciding."""
         caller.require(Scope.COMMENTS_WRITE)
@@ -522,14 +543,30 @@ def _tried(tx: Tx, caller: Principal, item_id: str, proposal: Proposal) -> str:
     return status
 
 
-def _comment(tx: Tx, caller: Principal, item_id: str, text: str) -> View:
+def _recommend(tx: Tx, caller: Principal, item_id: str, advice: Advice) -> View:
+    item = require_item(tx, item_id)
+    deciding.require_open(tx, item, advice.revision, advice.hash, to=ItemStatus.APPROVED)
+    text = f"Recommends to {advice.verb} revision {advice.revision}: {advice.reason}"
+    facts = {"verb": advice.verb, "revision": advice.revision}
+    return {**_comment(tx, caller, item_id, text, kind="item.recommended", facts=facts), **facts}
+
+
+def _comment(
+    tx: Tx,
+    caller: Principal,
+    item_id: str,
+    text: str,
+    *,
+    kind: str = "item.commented",
+    facts: Mapping[str, Json] | None = None,
+) -> View:
     quotas.require_storage(tx)
     item, comment_id = require_item(tx, item_id), new_id()
     text = known_words(tx, item, caller.actor).without(text)  # the timeline is exported, so it is masked now
     _require_room(tx, item_id, text)
     items.add_comment(tx, item_id, comment_id, caller.actor, text)
     item_index.index(tx, item)
-    events.append(tx, caller, "item.commented", item.subject, {"comment": comment_id, "text": text})
+    events.append(tx, caller, kind, item.subject, {"comment": comment_id, "text": text, **(facts or {})})
     return {"id": comment_id, "actor": caller.actor, "text": text, "at": tx.now().isoformat()}
 
 

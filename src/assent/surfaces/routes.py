@@ -51,6 +51,7 @@ from assent.surfaces.http.limits.request_count import RequestCount
 from assent.surfaces.http.passkey_origins import Relying
 from assent.surfaces.http.public import PublicRoutes
 from assent.surfaces.http.telemetry import telemetry
+from assent.surfaces.mcp import inbox_routes as inbox_mcp
 from assent.surfaces.mcp import routes as mcp
 from assent.surfaces.web import assets
 from assent.surfaces.web import errors as page_errors
@@ -163,6 +164,7 @@ def _apis(
     yield system.routes(engine.metrics)
     calls = Calls(engine.runs, engine.threads)
     yield mcp.routes(engine.assistants, calls)
+    yield inbox_mcp.routes(engine.inbox, settings.cors_origins)
     agent_cards = Agents(engine.assistants, calls, Tasks(engine.runs, engine.threads, calls))
     yield a2a.routes(agent_cards, settings.public_url)
     yield insights.routes(figures)

@@ -15,6 +15,7 @@ from assent.errors import (
     AlreadyDecided,
     AwaitingResubmission,
     Conflict,
+    Forbidden,
     Invalid,
     InvalidDecision,
     NotFound,
@@ -43,6 +44,8 @@ from assent.threads.rows import contributors
 
 LANGGRAPH = "langgraph"
 """The surface of answers in a run of the LangGraph API: the run itself delivers them."""
+MCP = "mcp"
+"""The inbox's MCP server. Its callers are programs, with the key of a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,7 @@ def decide(tx: Tx, caller: Principal, item_id: str, proposal: Proposal, proof: P
     item = require_item(tx, item_id, lock=True)
     case, verdicts = _considered(tx, caller, item, proposal, lock=True)
     edited = _edited(tx, caller, case, verdicts)
+    _require_way(edited, proposal.via)
     if edited.terms.confirm and confirmation.approves(verdicts):
         what = confirmation.decision(item, verdicts, proposal.notes)
         proposal = replace(proposal, passkey=confirmation.require(tx, caller, item, what, proof))
@@ -131,9 +135,21 @@ def _considered(
     _require_given_back(tx, item)
     case = case_of(tx, item)
     require_right(tx, caller, case, lock=lock)
+    _require_way(case, proposal.via)
     verdicts = proposal.spread(case)
     encode(case, verdicts)
     return case, verdicts
+
+
+def _require_way(case: Case, via: str) -> None:
+    """A program may decide with a person's key only what the policy allows."""
+    if via == MCP and not case.terms.by_mcp:
+        raise Forbidden(
+            f"the policy does not allow a decision by MCP: the risk is {case.terms.risk or 'not rated'}",
+            hint="a person decides it in the inbox; `mcp` of a policy rule sets the highest risk for programs",
+            missing=["mcp"],
+            item=case.item.id,
+        )
 
 
 def foreseen(tx: Tx, caller: Principal, item: Item, proposal: Proposal) -> str:
@@ -189,6 +205,7 @@ def ask_for_revision(
     require_open(tx, item, revision, hash, to=ItemStatus.REVISION_REQUESTED)
     case = case_of(tx, item)
     require_right(tx, caller, case)
+    _require_way(case, via)
     if not notes.strip():
         raise InvalidDecision(problems=[Problem("notes", "describe the change that is needed")])
     item.moved(ItemStatus.REVISION_REQUESTED)

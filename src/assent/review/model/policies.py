@@ -61,6 +61,21 @@ class AfterDeadline(StrEnum):
     ESCALATE = "escalate"
 
 
+class ByMcp(StrEnum):
+    """The highest risk that a person's key may decide through the inbox's MCP server, whose callers are programs."""
+
+    NEVER = "never"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+    def allows(self, risk: Risk | None) -> bool:
+        """An item without a rating counts as medium."""
+        levels = [level.value for level in ByMcp]
+        return levels.index((risk or Risk.MEDIUM).value) <= levels.index(self.value)
+
+
 class Confirm(StrEnum):
     """The fresh proof of presence that every approval needs."""
 
@@ -160,6 +175,7 @@ class Rule:
     mask: tuple[_SecretPath, ...] = ()
     confirm: Confirm | None = None
     unmask: tuple[_SecretPath, ...] = ()
+    mcp: ByMcp = ByMcp.LOW
 
     def __post_init__(self) -> None:
         problems = "; ".join(self._contradictions())

@@ -90,6 +90,11 @@ class Terms:
         return next((rule.confirm for rule in self.rules if rule.confirm), None)
 
     @property
+    def by_mcp(self) -> bool:
+        """Whether every rule allows a decision through the MCP server, for the risk of the item."""
+        return all(rule.mcp.allows(self.risk) for rule in self.rules)
+
+    @property
     def escalate_to(self) -> Deciders:
         return next((rule.escalate_to for rule in self.rules if rule.escalate_to), Deciders())
 

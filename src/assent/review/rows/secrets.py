@@ -31,7 +31,7 @@ from assent.review.rows import decisions, items, policies
 from assent.threads.model.threads import Thread
 from assent.threads.rows import threads
 
-_TYPED = frozenset({"item.commented", "item.cancelled"})
+_TYPED = frozenset({"item.commented", "item.recommended", "item.cancelled"})
 """Events with a text of their actor, who need not know the secrets of the item."""
 
 

@@ -15,7 +15,7 @@ from assent.errors import Invalid
 from assent.identity.model.passkeys import Proof
 from assent.kernel.canonical import Json
 from assent.review.decisions.decide import Proposal
-from assent.review.inbox import MOST_AT_ONCE, MOST_EVENTS, Inbox, Named
+from assent.review.inbox import MOST_AT_ONCE, MOST_EVENTS, Advice, Inbox, Named
 from assent.review.live import Live
 from assent.review.model.items import LONGEST_GRACE
 from assent.review.model.questions import Verb, Verdict
@@ -161,6 +161,13 @@ class DoubtIn(Body):
 
 class CommentIn(Body):
     text: Text
+
+
+class AdviceIn(Body):
+    revision: int
+    hash: str
+    verb: Verb
+    reason: Text
 
 
 class DraftIn(Body):
@@ -358,6 +365,12 @@ def _work_together(api: APIRouter, inbox: Inbox) -> None:
     @api.post("/items/{item_id}/comments", status_code=201)
     async def comment(caller: Caller, item_id: str, body: CommentIn, key: Key = None) -> View:
         return await inbox.comment(caller, item_id, body.text, key=key)
+
+    @api.post("/items/{item_id}/recommendation", status_code=201)
+    async def recommend(caller: Caller, item_id: str, body: AdviceIn, key: Key = None) -> View:
+        """A comment that recommends a decision to the people who decide; it decides nothing."""
+        advice = Advice(body.revision, body.hash, body.verb, body.reason)
+        return await inbox.recommend(caller, item_id, advice, key=key)
 
     @api.post("/items/{item_id}/reveal")
     async def reveal(caller: Caller, item_id: str) -> list[View]:

@@ -26,7 +26,7 @@ from assent.surfaces.cli.admin import (
     users,
 )
 from assent.surfaces.cli.inbox import inbox, inboxes, insights
-from assent.surfaces.cli.server import serve, worker
+from assent.surfaces.cli.server import mcp, serve, worker
 
 
 def application() -> typer.Typer:
@@ -39,6 +39,7 @@ def application() -> typer.Typer:
     )
     serve.add_to(app)
     worker.add_to(app)
+    mcp.add_to(app)
     config.add_to(app)
     imports.add_to(app)
     insights.add_to(app)

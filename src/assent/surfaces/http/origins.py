@@ -45,17 +45,18 @@ def require_same_origin(connection: HTTPConnection) -> None:
     web socket, and a page can read from it: there the Origin header is required."""
     origin = connection.headers.get("origin")
     if connection.scope["type"] == "websocket":
-        if origin is None or not _is_own(connection, origin):
+        if origin is None or not is_own_origin(connection, origin):
             raise OriginRefused()
         return
-    if origin is not None and not _is_own(connection, origin):
+    if origin is not None and not is_own_origin(connection, origin):
         raise OriginRefused()
     cross_site = connection.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
     if cross_site and connection.scope.get("method", "GET") not in _SAFE_METHODS:
         raise OriginRefused()
 
 
-def _is_own(connection: HTTPConnection, origin: str) -> bool:
+def is_own_origin(connection: HTTPConnection, origin: str) -> bool:
+    """Whether the origin is the address that the client requested."""
     return urlsplit(origin).netloc == connection.headers.get("host")
 
 

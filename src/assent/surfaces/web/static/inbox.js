@@ -506,7 +506,7 @@ let soon;
 let touched = new Set();
 function noticed({ kind, item }) {
   since.add(item.id);
-  if (!["item.claimed", "item.unclaimed", "item.commented"].includes(kind)) touched.add(item.id);
+  if (!["item.claimed", "item.unclaimed", "item.commented", "item.recommended"].includes(kind)) touched.add(item.id);
   soonRefresh();
 }
 

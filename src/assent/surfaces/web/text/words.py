@@ -111,6 +111,7 @@ KINDS = {
     "item.claimed": "claimed this",
     "item.unclaimed": "released the claim",
     "item.commented": "commented",
+    "item.recommended": "recommended a decision",
     "item.revealed": "viewed the secrets",
     "thread.revealed": "viewed the secrets",
     "thread.imported": "imported the thread",

@@ -10,7 +10,7 @@ from assent.surfaces.web.text import diffs, words
 from assent.surfaces.web.text.diffs import Change
 
 View = Mapping[str, Any]
-_LEFT_OUT = frozenset({"item.commented", "item.claimed", "item.unclaimed"})
+_LEFT_OUT = frozenset({"item.commented", "item.recommended", "item.claimed", "item.unclaimed"})
 """Comments are entries of their own; claims come and go with every edit, and the audit has them."""
 
 _ICONS = {

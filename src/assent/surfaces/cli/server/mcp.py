@@ -1,0 +1,34 @@
+"""`assent mcp`: the inbox's MCP server over standard input and output, for clients that start their servers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import typer
+
+from assent.surfaces.cli.options import settings
+from assent.surfaces.cli.remote import Key, Url
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(mcp)
+
+
+def mcp(url: Url = None, key: Key = None) -> None:
+    """Serve the inbox's MCP tools over stdio, for one server and key."""
+    conf = settings(url=url, api_key=key)
+    secret = conf.api_key.get_secret_value().strip() if conf.api_key else ""
+    asyncio.run(_serve(f"{conf.url.rstrip('/')}/api/mcp", {"x-api-key": secret} if secret else {}))
+
+
+async def _serve(address: str, headers: dict[str, str]) -> None:
+    """Passes every message on to the server: its tools exist once."""
+    from fastmcp.client.transports import StreamableHttpTransport
+    from fastmcp.server import create_proxy
+
+    logging.getLogger("fastmcp").handlers = []  # our own handlers write its lines
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
+    transport = StreamableHttpTransport(address, headers=headers)
+    proxy = create_proxy(transport, mode="legacy", name="assent-inbox")  # the handshake that the server has
+    await proxy.run_stdio_async(show_banner=False)

@@ -127,6 +127,37 @@ async def test_other_mutations_change_the_item(office: Office) -> None:
     ] == "edited"
 
 
+@pytest.mark.promise("REVIEW-42")
+@pytest.mark.parametrize(
+    ("mutation", "status"),
+    [
+        ("acceptAgentWorkspaceReview(runId: $run, revision: $revision, hash: $hash)", "APPROVED"),
+        ("cancelAgentWorkspaceReview(runId: $run, revision: $revision, hash: $hash)", "REJECTED"),
+        (
+            'resumeAgentWorkspaceRun(runId: $run, revision: $revision, hash: $hash, responseMarkdown: "shorter")',
+            "REVISION_REQUESTED",
+        ),
+    ],
+)
+async def test_reviews_of_work_are_decided_by_their_run(office: Office, mutation: str, status: str) -> None:
+    run = f"run-{status}"
+    made = await office.agent.post("/api/workspace-reviews", json={"run_id": run, "body": "# Done"})
+    assert made.status_code == 201, made.text
+    item, field = made.json(), mutation.split("(")[0]
+    query = f"mutation($run: ID!, $revision: Int!, $hash: String!) {{ {mutation} {{ id status }} }}"
+    seen = {"run": run, "revision": item["revision"], "hash": item["hash"]}
+    theirs = office.house.client(await office.house.person(f"eve-{status}", Role.ADMIN, tenant="acme"))
+    assert (await refused(theirs, query, **seen))["code"] == "not_found"
+    assert (await data(office.ana, query, **seen))[field] == {"id": item["id"], "status": status}
+
+
+async def test_agents_are_listed(office: Office) -> None:
+    admin = office.house.client(await office.house.person("root", Role.ADMIN))
+    assert (await admin.post("/api/agents", json={"name": "writer", "human": "ana"})).status_code == 201
+    page = (await data(admin, "{ agents(first: 100) { items { name human source } next } }"))["agents"]
+    assert {"name": "writer", "human": "ana", "source": "user"} in page["items"]
+
+
 @pytest.mark.promise("P6")
 async def test_agents_services_and_other_tenants_decide_nothing(office: Office) -> None:
     item = await office.request()

@@ -74,8 +74,8 @@ WAYS = pytest.mark.parametrize("way", [over_http, over_stdio], ids=["http", "std
 async def call(client: Any, name: str, **arguments: Any) -> tuple[bool, str]:
     """Whether the tool failed, and its text."""
     if isinstance(client, FastClient):
-        result = await client.call_tool(name, arguments, raise_on_error=False)
-        return result.is_error, result.content[0].text
+        told: Any = await client.call_tool(name, arguments, raise_on_error=False)
+        return told.is_error, told.content[0].text
     result = await client.call_tool(name, arguments)
     return bool(result.is_error), result.content[0].text
 

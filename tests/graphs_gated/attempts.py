@@ -381,7 +381,7 @@ def a2a(target: Target) -> Iterator[Sent]:
 
 def graphql(target: Target) -> Iterator[Sent]:
     item, seen = json.dumps(target.item_id), f'revision: {target.revision}, hash: "{target.hash}"'
-    thread = json.dumps(target.thread_id)
+    thread, run = json.dumps(target.thread_id), json.dumps(target.run_id)
     for field in (
         f"approveInboxItem(id: {item}, {seen}) {{ id }}",
         f'rejectInboxItem(id: {item}, {seen}, message: "no") {{ id }}',
@@ -395,6 +395,9 @@ def graphql(target: Target) -> Iterator[Sent]:
         f"addInboxItemLink(id: {item}, threadId: {thread}) {{ id }}",
         f"removeInboxItemLink(id: {item}, threadId: {thread}) {{ id }}",
         'createInboxItem(input: {type: "a", title: "b"}) { id }',
+        f"acceptAgentWorkspaceReview(runId: {run}, {seen}) {{ id }}",
+        f"cancelAgentWorkspaceReview(runId: {run}, {seen}) {{ id }}",
+        f'resumeAgentWorkspaceRun(runId: {run}, {seen}, responseMarkdown: "go on") {{ id }}',
     ):
         yield {"json": {"query": f"mutation {{ {field} }}"}}
 

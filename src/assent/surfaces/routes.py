@@ -169,7 +169,7 @@ def _apis(
     yield a2a.routes(agent_cards, settings.public_url)
     yield insights.routes(figures)
     ide = settings.mode is not Mode.SERVE
-    yield graphql.routes(engine.inbox, engine.live, services.audit, relying, ide=ide)
+    yield graphql.routes(services, engine, relying, ide=ide)
     yield ui.routes(engine.project.loaded.ui)
 
 

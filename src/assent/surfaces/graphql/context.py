@@ -10,10 +10,12 @@ from typing import Any, TypeAlias
 from strawberry.types import Info
 
 from assent.audit.service import Audit
+from assent.identity.agents import Agents
 from assent.identity.model.access import Principal
 from assent.identity.model.passkeys import Proof
 from assent.review.inbox import Inbox
 from assent.review.live import Live
+from assent.review.workspace_reviews import WorkspaceReviews
 
 View = dict[str, Any]
 
@@ -25,6 +27,8 @@ class Sources:
     inbox: Inbox
     live: Live
     audit: Audit
+    agents: Agents
+    reviews: WorkspaceReviews
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from assent.surfaces.api.inbox import (
     ResubmissionIn,
     RevisionRequestIn,
 )
+from assent.surfaces.api.workspace_reviews import ResumptionIn, VerdictIn
 from assent.surfaces.graphql.context import Context, Told, View
 from assent.surfaces.graphql.inputs import CreateInboxItemInput, DecisionInput, KeyIn, ResubmitInboxItemInput, checked
 from assent.surfaces.graphql.types import Comment, InboxItem
@@ -127,6 +128,54 @@ class Mutation:
         body, context = checked(CommentIn, {"text": text}), info.context
         key = _key(context, idempotency_key)
         return Comment.of(await context.inbox.comment(context.caller, id, body.text, key=key))
+
+    @strawberry.mutation(description="Approves the work of a run: it resumes.")
+    async def accept_agent_workspace_review(
+        self,
+        info: Told,
+        run_id: strawberry.ID,
+        revision: int,
+        hash: str,
+        notes: str | None = None,
+        idempotency_key: Key = None,
+    ) -> InboxItem:
+        body, context = checked(VerdictIn, {"revision": revision, "hash": hash, "notes": notes}), info.context
+        key = _key(context, idempotency_key)
+        reviews = context.sources.reviews
+        return _item(await reviews.accept(context.caller, run_id, body.seen(), notes=body.notes, via=VIA, key=key))
+
+    @strawberry.mutation(description="Rejects the work of a run as a person; withdraws the review as its agent.")
+    async def cancel_agent_workspace_review(
+        self,
+        info: Told,
+        run_id: strawberry.ID,
+        revision: int,
+        hash: str,
+        notes: str | None = None,
+        idempotency_key: Key = None,
+    ) -> InboxItem:
+        body, context = checked(VerdictIn, {"revision": revision, "hash": hash, "notes": notes}), info.context
+        key = _key(context, idempotency_key)
+        reviews = context.sources.reviews
+        return _item(await reviews.cancel(context.caller, run_id, body.seen(), notes=body.notes, via=VIA, key=key))
+
+    @strawberry.mutation(description="Sends the work of a run back with notes: it resumes with them.")
+    async def resume_agent_workspace_run(
+        self,
+        info: Told,
+        run_id: strawberry.ID,
+        revision: int,
+        hash: str,
+        response_markdown: str,
+        idempotency_key: Key = None,
+    ) -> InboxItem:
+        fields = {"revision": revision, "hash": hash, "response_markdown": response_markdown}
+        body, context = checked(ResumptionIn, fields), info.context
+        notes, key = body.response_markdown, _key(context, idempotency_key)
+        reviews = context.sources.reviews
+        return _item(
+            await reviews.resume(context.caller, run_id, body.seen(), response_markdown=notes, via=VIA, key=key)
+        )
 
     @strawberry.mutation(description="Links a thread to the item.")
     async def add_inbox_item_link(self, info: Told, id: strawberry.ID, thread_id: strawberry.ID) -> InboxItem:

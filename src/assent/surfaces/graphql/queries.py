@@ -12,7 +12,15 @@ from assent.kernel import jsontext
 from assent.kernel.events import Entry
 from assent.surfaces.graphql.context import Context, Told
 from assent.surfaces.graphql.limits import LARGEST_PAGE
-from assent.surfaces.graphql.types import Activity, ActivityPage, Counts, InboxItem, InboxItemPage
+from assent.surfaces.graphql.types import (
+    Activity,
+    ActivityPage,
+    Agent,
+    AgentPage,
+    Counts,
+    InboxItem,
+    InboxItemPage,
+)
 
 First = Annotated[int, strawberry.argument(description=f"The length of the page, at most {LARGEST_PAGE}.")]
 After = Annotated[str | None, strawberry.argument(description="`next` of the previous page.")]
@@ -38,6 +46,12 @@ class Query:
             return InboxItem.of(await info.context.item(id), detailed=True)
         except NotFound:
             return None
+
+    @strawberry.field(description="The registry of agents.")
+    async def agents(self, info: Told, first: First = 50, after: After = None) -> AgentPage:
+        registry = info.context.sources.agents
+        page = await registry.list(info.context.caller, limit=_size(first), cursor=_cursor(after))
+        return AgentPage(items=[Agent.of(agent) for agent in page.items], next=page.next)
 
     @strawberry.field(
         description="The timeline, newest first: of one item, or of the whole tenant with the scope `audit:read`."

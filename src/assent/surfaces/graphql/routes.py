@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Body, Request, Response, WebSocket
 from fastapi.responses import HTMLResponse
 
-from assent.audit.service import Audit
-from assent.review.inbox import Inbox
-from assent.review.live import Live
+from assent.app import Engine, Services
 from assent.surfaces.http.passkey_origins import Relying
 from assent.surfaces.http.routing import router
 
@@ -24,9 +22,9 @@ _IDE_POLICY = (
 )
 
 
-def routes(inbox: Inbox, live: Live, audit: Audit, relying: Relying, *, ide: bool) -> APIRouter:
+def routes(services: Services, engine: Engine, relying: Relying, *, ide: bool) -> APIRouter:
     api = router("", "graphql")
-    served = _Lazy(inbox, live, audit, relying)
+    served = _Lazy(services, engine, relying)
 
     @api.post(PATH, responses={200: {"description": "the result, with its errors"}})
     async def graphql(request: Request, body: Annotated[Any, Body()]) -> Response:
@@ -45,8 +43,8 @@ def routes(inbox: Inbox, live: Live, audit: Audit, relying: Relying, *, ide: boo
 class _Lazy:
     """Loads strawberry with the first request, in a thread: most processes never need it."""
 
-    def __init__(self, inbox: Inbox, live: Live, audit: Audit, relying: Relying) -> None:
-        self._made = inbox, live, audit, relying
+    def __init__(self, services: Services, engine: Engine, relying: Relying) -> None:
+        self._services, self._engine, self._relying = services, engine, relying
         self._loading: asyncio.Task[Server] | None = None
 
     async def get(self) -> Server:
@@ -60,9 +58,10 @@ class _Lazy:
         from assent.surfaces.graphql.schema import schema
         from assent.surfaces.graphql.server import Server
 
-        inbox, live, audit, relying = self._made
+        services, engine = self._services, self._engine
+        sources = Sources(engine.inbox, engine.live, services.audit, services.agents, engine.reviews)
         schema()
-        return Server(Sources(inbox, live, audit), relying, PersistedQueries())
+        return Server(sources, self._relying, PersistedQueries())
 
 
 async def _graphiql() -> Response:

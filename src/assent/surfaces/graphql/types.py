@@ -8,6 +8,7 @@ from typing import Any, Self
 import strawberry
 from strawberry.scalars import JSON
 
+from assent.identity.model.agents import RegisteredAgent
 from assent.review.model.items import ItemStatus
 from assent.surfaces.graphql.context import Told, View
 
@@ -267,6 +268,31 @@ class InboxItemPage:
 @strawberry.type
 class ActivityPage:
     entries: list[Activity]
+    next: str | None = strawberry.field(description="`after` of the next page; null on the last.")
+
+
+@strawberry.type
+class Agent:
+    """An agent of the registry. Ids stay if the parent or the person was removed."""
+
+    id: strawberry.ID
+    name: str
+    parent: str | None
+    parent_id: strawberry.ID | None
+    human: str | None
+    human_id: strawberry.ID | None
+    source: str
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, agent: RegisteredAgent) -> Self:
+        return cls(**{name: getattr(agent, name) for name in cls.__dataclass_fields__})
+
+
+@strawberry.type
+class AgentPage:
+    items: list[Agent]
     next: str | None = strawberry.field(description="`after` of the next page; null on the last.")
 
 

@@ -152,6 +152,21 @@ async def test_function_cannot_end_its_transaction_by_the_driver_connection(stor
     assert await store.read(TENANT, values) == {"before": 0, "after": 0}
 
 
+@pytest.mark.parametrize("way", ["commit", "rollback"])
+async def test_refused_end_of_a_transaction_leaves_nothing_for_the_next_one(store: AnyStore, way: str) -> None:
+    """The next transaction gets the same connection."""
+
+    def meddle(tx: Tx) -> None:
+        add(tx, "half")
+        getattr(tx._connection, way)()
+
+    for kind in (store.write, store.read):
+        with pytest.raises((RuntimeError, DBAPIError)):
+            await kind(TENANT, meddle)
+        await store.write(TENANT, add, kind.__name__)
+    assert await store.read(TENANT, values) == {"write": 0, "read": 0}
+
+
 async def test_write_in_a_read_is_refused(store: AnyStore) -> None:
     with pytest.raises(DBAPIError, match=r"(?i)read-?only"):
         await store.read(TENANT, add, "sneaked in")

@@ -14,7 +14,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from sqlalchemy.pool import ConnectionPoolEntry, Pool
+from psycopg.pq import TransactionStatus
+from sqlalchemy.pool import ConnectionPoolEntry, Pool, PoolResetState
 
 from assent.errors import StoreBusy
 
@@ -83,6 +84,13 @@ class Line:
             if not turn.done():
                 self._inside += 1
                 turn.set_result(None)
+
+
+def end_transaction(connection: Any, _record: object, state: PoolResetState) -> None:
+    """Rolls back the transaction of a connection that returns to the pool. SQLAlchemy does not, if a listener refused
+    its commit: the next transaction would then commit the rest of this one."""
+    if state.asyncio_safe and connection.driver_connection.info.transaction_status is not TransactionStatus.IDLE:
+        connection.rollback()
 
 
 class ElasticPool(Pool):

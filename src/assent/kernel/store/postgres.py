@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from datetime import UTC, datetime, timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, make_url, text
+from sqlalchemy import Connection, event, make_url, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
@@ -23,7 +23,7 @@ from assent.kernel import jsontext
 from assent.kernel.fair_threads import Shares, caller
 from assent.kernel.limits import Limits, Usage
 from assent.kernel.store import faults
-from assent.kernel.store.pool import PATIENCE, ElasticPool, Line
+from assent.kernel.store.pool import PATIENCE, ElasticPool, Line, end_transaction
 from assent.kernel.store.ports import Queue
 from assent.kernel.store.transaction import Marks, Tx, forbid_ending, no_marks, run
 
@@ -210,4 +210,5 @@ def _engine(url: str) -> AsyncEngine:
         json_deserializer=bytes,  # raw: the columns parse it
     )
     forbid_ending(engine.sync_engine)
+    event.listen(engine.sync_engine, "reset", end_transaction)
     return engine

@@ -22,7 +22,9 @@ from typing import Any
 import httpx
 import pytest
 
+from assent.app import policy_of
 from assent.identity.model.access import Kind, Role
+from assent.review.rows import policies
 from assent.settings import Mode
 from assent.threads.model.runs import Strategy
 from tests.api.house import Builder, House
@@ -81,6 +83,8 @@ class Arena:
         await self._settle(target)
         self.effects[f"{who}: {route} {sent}"] += self._lines() - before
         await self._look(who, route, target)
+        if who == OTHER and route == "PUT /api/policies":
+            await self._restore_policy()
 
     async def _let_fire(self, attacker: httpx.AsyncClient, cron_id: str) -> None:
         """Once: as if the attacker had waited for it."""
@@ -93,6 +97,12 @@ class Arena:
 
         await until(has_fired, "the cron does not fire")
         assert (await attacker.delete(f"/runs/crons/{cron_id}")).status_code == 204
+
+    async def _restore_policy(self) -> None:
+        """The other tenant's administrator may write its policy, and allow the calls of her own threads. The attempts
+        that follow are made under the same policy as the first."""
+        policy, source = policy_of(self.house.settings)
+        await self.house.services.store.write(ELSEWHERE, policies.put, policy, source=source, actor="system")
 
     async def _reached(self, who: str, target: Target, response: httpx.Response | None) -> set[str]:
         """The threads to go on with. A thread of the other tenant is theirs to decide about, also by the same id."""

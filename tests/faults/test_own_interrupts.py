@@ -1,5 +1,5 @@
-"""A decision about a gated call never answers another question of the same node or tool: the node's own `interrupt`
-gets the answer that was given to it."""
+"""A decision about a gated call never answers another question of the same node or tool, or of an ungated tool in the
+same task of a ToolNode: each `interrupt` gets the answer that was given to it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from assent.gate.task import Task
 from tests.faults.arena import Arena, open_arena
+from tests.gate.desk import by_position
 
 CHARGING_NODE = """
 from typing import TypedDict
@@ -77,6 +77,59 @@ def pay(log: str, tag: str) -> str:
 
 graph = create_agent(ScriptedModel(), [pay], middleware=[ApprovalMiddleware()])
 '''
+LOOKING_UP = '''
+import time
+from pathlib import Path
+
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import interrupt
+
+from assent import gated
+from tests.graphs_gated.agents import _leave
+
+
+class State(MessagesState, total=False):
+    log: str
+    tag: str
+
+
+@tool
+def look_up(log: str, tag: str) -> str:
+    """Is not gated, and asks, but not the first time: then the gate asks first."""
+    seen = Path(f"{log}.{tag}")
+    if seen.exists():
+        seen.with_suffix(".asks").touch()
+        _leave(log, f"told {interrupt('which account?')}")
+    seen.touch()
+    return "looked up"
+
+
+@gated
+@tool
+def pay(log: str, tag: str) -> str:
+    """Pays, and is not finished when the other tool asks."""
+    while not Path(f"{log}.{tag}").with_suffix(".asks").exists():
+        time.sleep(0.01)
+    _leave(log, "paid")
+    return "paid"
+
+
+def call(state: State) -> State:
+    args = {"log": state["log"], "tag": state["tag"]}
+    calls = [{"name": name, "args": args, "id": name} for name in ("pay", "look_up")]
+    return {"messages": [AIMessage("", tool_calls=calls)]}
+
+
+builder = StateGraph(State)
+builder.add_node("model", call)
+builder.add_node("tools", ToolNode([look_up, pay], handle_tool_errors=False))
+builder.add_edge(START, "model")
+builder.add_edge("model", "tools")
+graph = builder.compile()
+'''
 ASK = {"rules": [], "default": {"name": "rest", "then": "ask"}}
 ALLOW = {"rules": [{"name": "free", "tool": "pay", "then": "allow"}], "default": {"name": "rest", "then": "ask"}}
 
@@ -91,7 +144,12 @@ async def charging(module_database: str, tmp_path_factory: pytest.TempPathFactor
 def _project(folder: Path) -> Path:
     (folder / "charging_node.py").write_text(CHARGING_NODE)
     (folder / "charging_tool.py").write_text(CHARGING_TOOL)
-    graphs = {"node": "./charging_node.py:graph", "tool": "./charging_tool.py:graph"}
+    (folder / "looking_up.py").write_text(LOOKING_UP)
+    graphs = {
+        "node": "./charging_node.py:graph",
+        "tool": "./charging_tool.py:graph",
+        "beside": "./looking_up.py:graph",
+    }
     config = folder / "langgraph.json"
     config.write_text(json.dumps({"dependencies": ["."], "graphs": graphs}))
     return config
@@ -119,7 +177,7 @@ async def test_decision_about_a_call_does_not_answer_the_nodes_next_question(
 async def test_control_with_visible_answers_the_decision_answers_the_next_question(
     charging: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Task, "hide", lambda self, questions: None)
+    by_position(monkeypatch)
     start = len(charging.effects)
     thread = await charging.stopped("node")
     assert (await charging.decide(await charging.item(thread), "reject")).status_code == 200
@@ -147,3 +205,36 @@ async def test_approval_of_a_call_does_not_answer_the_tools_own_question(chargin
     await charging.rests(thread)
     assert charging.effects[start:] == []
     assert await _asked(charging, thread) == ["charge"]
+
+
+async def _answered(arena: Arena, thread: str, verb: str) -> None:
+    """Decides about the payment, or answers the lookup, whichever the thread asks."""
+    item = await arena.item(thread)
+    said: dict[str, Any] = {"message": "the blue one"} if item["dialect"] == "raw" else {}
+    assert (await arena.decide(item, "respond" if said else verb, **said)).status_code == 200
+    await arena.rests(thread)
+
+
+@pytest.mark.promise("P1", "P3")
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+async def test_decision_does_not_answer_an_ungated_tool_of_the_same_task(charging: Arena, verb: str) -> None:
+    start = len(charging.effects)
+    thread = await charging.stopped("beside", tag=verb)
+    assert await _asked(charging, thread) == ["pay"]
+    for _ in range(2):
+        await _answered(charging, thread, verb)
+    assert (await charging.state(thread))["status"] == "idle"
+    effects = charging.effects[start:]
+    assert [line for line in effects if line.startswith("told")] == ["told the blue one"]
+    assert effects.count("paid") == (verb == "approve")
+
+
+async def test_control_by_position_the_decision_answers_the_ungated_tool(
+    charging: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_position(monkeypatch)
+    start = len(charging.effects)
+    thread = await charging.stopped("beside", tag="control")
+    assert await _asked(charging, thread) == ["pay"]
+    await _answered(charging, thread, "approve")
+    assert "told {'type': 'approve'}" in charging.effects[start:]

@@ -100,12 +100,11 @@ def test_control_without_the_gate_the_attack_runs_the_tool(desk: Desk, attack: A
 @pytest.mark.parametrize("keyed", [True, False])
 def test_a_bare_answer_to_the_gate_only_makes_it_ask_again(desk: Desk, answer: Any, keyed: bool) -> None:
     agent = desk.agent()
-    [question] = ids(agent.invoke(script(SEND), CONFIG))
+    first = agent.invoke(script(SEND), CONFIG)
+    [question] = ids(first)
     result = agent.invoke(Command(resume={question: answer} if keyed else answer), CONFIG)
     assert desk.ran == []
-    [again] = asked(result)
-    assert again["args"] == SEND[1]
-    assert again["reason"] == "nobody has approved this call"
+    assert (ids(result), asked(result)) == ([question], asked(first))
     desk.decide()  # one item still waits for the person, and it works
     desk.go_on(agent)
     assert desk.ran == [SEND]

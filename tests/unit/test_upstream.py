@@ -26,6 +26,7 @@ NAMES = {
         f"{CONSTANTS}:CONFIG_KEY_SCRATCHPAD",
         f"{CONSTANTS}:CONFIG_KEY_SEND",
         f"{CONSTANTS}:CONFIG_KEY_THREAD_ID",
+        f"{CONSTANTS}:NS_SEP",
         f"{CONSTANTS}:RESUME",
         "langgraph.prebuilt.tool_node:_get_all_injected_args",
         "langgraph.types:_interrupt_id",

@@ -140,6 +140,9 @@ class LocalInbox(Keeper):
 
         return write
 
+    def answer(self, tx: Tx, thread_id: str, interrupt_id: str) -> Json:
+        return gate.decided_answer(tx, thread_id, interrupt_id)
+
     def mark_used(self, thread_id: str, interrupt_ids: Sequence[str]) -> Callable[[Tx], None]:
         return lambda tx: gate.mark_delivered(tx, thread_id, interrupt_ids)
 

@@ -16,6 +16,7 @@ from typing import TypeVar
 from assent.kernel.canonical import Json
 from assent.kernel.store.transaction import Tx
 from assent.review.model.grants import Grant
+from assent.threads.rows import answers
 from assent.threads.rows.checkpoints import Attempt
 
 T = TypeVar("T")
@@ -51,6 +52,12 @@ class Keeper(ABC):
         """Writes a question before it is raised. A server needs no such write: it creates items from interrupted
         runs."""
         return None
+
+    def answer(self, tx: Tx, thread_id: str, interrupt_id: str) -> Json:
+        """The recorded answer to this question of the gate; None without one. A server records it with the run that
+        continues the thread."""
+        given = answers.standing(tx, thread_id, interrupt_id)
+        return given and given.value
 
     def mark_used(self, thread_id: str, interrupt_ids: Sequence[str]) -> Callable[[Tx], None] | None:
         """Records that the answers to these questions were used. A server derives that from its runs."""

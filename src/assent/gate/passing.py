@@ -2,17 +2,19 @@
 
 `through` is a generator: it yields the next step (a store function to run, the call itself to make) and receives its
 result; `drive` and `adrive` execute the steps. A grant is consumed first. Only without a grant is a person asked, and
-after the answer the gate looks for the grant again: an answer alone, from any sender, never runs a call.
+after the answer the gate looks for the grant again: an answer alone, from any sender, never runs a call. Answers come
+from the keeper's records, never from the values that a caller resumes the graph with.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, count
 from typing import Any, NoReturn, Protocol, TypeAlias
 
 from langgraph.errors import GraphInterrupt
@@ -29,7 +31,7 @@ from assent.review.model.grants import Call, Grant, Passage, Passing, covers
 from assent.review.model.policies import Effect
 from assent.review.model.questions import Verb, Verdict
 from assent.review.rows import gate, grants
-from assent.review.rows.gate import Asked, Judged
+from assent.review.rows.gate import Judged
 
 _WAITS = (0.1, 0.3, 1.0, 3.0)
 """Seconds between retries to record the result of a call. After the last one the call stays in doubt."""
@@ -101,25 +103,47 @@ def through(task: Task, keeper: Keeper, guarded: Guarded, args: Json, call_id: s
     held = current_grant()
     if held is not None and (yield lambda tx: covers(held, tx.tenant, made)) and take_over(held):
         return (yield Make(args, held))
-    judged, begun, earlier = yield _first_look(task, keeper, made)
-    task.hide(earlier)
+    judged, begun, asked = yield _first_look(task, keeper, made)
+    task.hide(asked.by_position)
     if judged.effect is Effect.NEVER and not begun:
         return guarded.forbidden(judged.rule)
-    own = {id: asked for id, asked in earlier.items() if asked.call_id == call_id}
-    if _is_free(judged, guarded.listed) and not begun and not own:  # a call that was asked about stays asked about
+    if _is_free(judged, guarded.listed) and not begun and not asked.any:  # an open question stays open
         return (yield Make(args))
-    return (yield from _granted(task, keeper, guarded, made, own, judged))
+    return (yield from _granted(task, keeper, guarded, made, asked, judged))
 
 
-def _first_look(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], tuple[Judged, bool, dict[str, Asked]]]:
+def _first_look(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], tuple[Judged, bool, _Questions]]:
     """The policy's judgement, whether the call has started (then the judgement comes too late for it), and the gate's
-    questions in this task."""
-    judging, ids = _judging(task, keeper, call), task.interrupt_ids
-    return lambda tx: (
-        judging(tx),
-        grants.was_begun(tx, call),
-        gate.asked(tx, call.thread_id, call.call_id, ids),
-    )
+    questions about it."""
+    judging, asked = _judging(task, keeper, call), partial(_asked, task, keeper, call)
+    return lambda tx: (judging(tx), grants.was_begun(tx, call), asked(tx))
+
+
+@dataclass(frozen=True, slots=True)
+class _Questions:
+    """The gate's questions about one call in one task. `answered` has the answers, oldest first; those of `decided`
+    questions are valid. `next_id` is the id of the open question, or of the next one."""
+
+    answered: Mapping[str, Json]
+    decided: Collection[str]
+    next_id: str
+    any: bool
+    by_position: Collection[str]
+    """The questions about any call that this task has asked by position, as the gate did up to 0.2.0."""
+
+
+def _asked(task: Task, keeper: Keeper, call: Call, tx: Tx) -> _Questions:
+    by_position = gate.asked(tx, call.thread_id, call.call_id, task.positions)
+    earlier = [id for id, question in by_position.items() if question.call_id == call.call_id]
+    answered = dict[str, Json]()
+    for next_id in chain(earlier, map(partial(task.question_id, call.call_id), count())):
+        answer = keeper.answer(tx, call.thread_id, next_id)
+        if answer is None:
+            break
+        answered[next_id] = answer
+    questions = gate.asked(tx, call.thread_id, call.call_id, [*answered, next_id])
+    decided = {id for id, question in questions.items() if question.decided}
+    return _Questions(answered, decided, next_id, bool(questions or answered), by_position.keys())
 
 
 def _judging(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], Judged]:
@@ -140,18 +164,12 @@ def _is_free(judged: Judged, listed: bool | None) -> bool:
     return judged.effect is Effect.ALLOW if judged.named else listed is False
 
 
-def _granted(
-    task: Task, keeper: Keeper, guarded: Guarded, made: Call, own: Mapping[str, Asked], judged: Judged
-) -> Steps:
-    """`own` are the questions that this task has asked about the call so far. Before the first one, a standing approval
-    may replace the question."""
-    replies = task.answers(own.__contains__)
-    before = [id for id, _ in replies]
-    mark_answers = keeper.mark_used(made.thread_id, before)
+def _granted(task: Task, keeper: Keeper, guarded: Guarded, made: Call, asked: _Questions, judged: Judged) -> Steps:
+    """Before the first question about the call, a standing approval may replace it."""
+    mark_answers = keeper.mark_used(made.thread_id, list(asked.answered))
     asking = guarded.asking()
-    verdicts = [
-        verdict for id, answer in replies if own[id].decided and (verdict := asking.read(made, answer)) is not None
-    ]
+    valid = (answer for id, answer in asked.answered.items() if id in asked.decided)
+    verdicts = [verdict for answer in valid if (verdict := asking.read(made, answer)) is not None]
     declined = next((verdict for verdict in verdicts if verdict.verb in (Verb.REJECT, Verb.RESPOND)), None)
     if declined is not None:  # first, so that an equal call keeps its grant
         yield from _noted(mark_answers)
@@ -159,7 +177,7 @@ def _granted(
     changed = (replace(made, args=edit.args) for edit in verdicts if edit.verb is Verb.EDIT)
     edits = [edit for edit in changed if canonical.text(edit.args) != canonical.text(made.args)]
     forbidden = judged if judged.effect is Effect.NEVER else (yield from _forbidden(task, keeper, edits))
-    standing = None if own else _standing(task, keeper, made, judged)
+    standing = None if asked.any else _standing(task, keeper, made, judged)
     passing = partial(_consuming, task) if forbidden is None else _recalling
     call, passage = yield from _consumed(keeper, made, edits, passing)
     match passage:
@@ -172,13 +190,13 @@ def _granted(
         case Passage(Passing.WAIT, Grant() as grant):
             task.ask_again(grant.result[gate.PAUSED])
         case Passage(Passing.IN_DOUBT, Grant() as grant):
-            yield partial(gate.announce_doubt, grant_id=grant.id, interrupt_id=task.next_id, attempt=keeper.attempt)
-            yield from _ask(task, keeper, before, *doubt(grant, call))
+            yield partial(gate.announce_doubt, grant_id=grant.id, interrupt_id=asked.next_id, attempt=keeper.attempt)
+            yield from _ask(task, keeper, asked, *doubt(grant, call))
         case Passage(doubtful=False) if standing is not None and (yield standing):
             return (yield Make(made.args))
         case _:
-            reason = passage.reason if replies or passage.reason != FIRST else None
-            yield from _ask(task, keeper, before, *asking.question(made, reason))
+            reason = passage.reason if asked.answered or passage.reason != FIRST else None
+            yield from _ask(task, keeper, asked, *asking.question(made, reason))
     yield from _noted(mark_answers)
     return result if call is made else guarded.edited(result, call.args)
 
@@ -231,11 +249,9 @@ def _made(keeper: Keeper, grant: Grant, args: Json) -> Steps:
     return result
 
 
-def _ask(
-    task: Task, keeper: Keeper, before: Sequence[str], value: Json, schema: Json
-) -> Generator[Step, Any, NoReturn]:
-    yield from _noted(keeper.raising(Pending(task.thread_id, task.next_id, value, schema, before)))
-    task.ask(value, schema)
+def _ask(task: Task, keeper: Keeper, asked: _Questions, value: Json, schema: Json) -> Generator[Step, Any, NoReturn]:
+    yield from _noted(keeper.raising(Pending(task.thread_id, asked.next_id, value, schema, list(asked.answered))))
+    task.ask(asked.next_id, value, schema)
 
 
 def _noted(function: Callable[[Tx], None] | None) -> Steps:

@@ -1,9 +1,9 @@
-"""The task of a graph that makes a gated call: its identity, its answers so far, and its interrupts.
+"""The task of a graph that makes a gated call: its identity and its interrupts.
 
 LangGraph hands a task its answers by position, in the order in which it happens to ask. That is no order to rely on:
-calls of one ToolNode run at once, and whether the gate still has to ask depends on grants, not on the graph. So answers
-are taken by the question they were given to, which the keeper knows, gated calls of one task take turns, and the task's
-own interrupts pass over the answers to the gate.
+calls of one ToolNode run at once, and whether the gate still has to ask depends on grants, not on the graph. So the
+gate's questions have ids of their own, which belong to no position: LangGraph hands their answers to nobody, and the
+gate reads them from its keeper. Gated calls of one task take turns.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from assent.gate.upstream import (
     CONFIG_KEY_SCRATCHPAD,
     CONFIG_KEY_SEND,
     CONFIG_KEY_THREAD_ID,
+    NS_SEP,
     RESUME,
     Scratchpad,
     interrupt_id,
@@ -66,8 +67,9 @@ class Task:
         self._scratchpad: Scratchpad = configurable[CONFIG_KEY_SCRATCHPAD]
         self._send = configurable[CONFIG_KEY_SEND]
         self.thread_id = str(configurable[CONFIG_KEY_THREAD_ID])
-        self.ns = self._asks_in = str(configurable[CONFIG_KEY_CHECKPOINT_NS])
+        self.ns = str(configurable[CONFIG_KEY_CHECKPOINT_NS])
         self.graph_id = str(configurable.get("graph_id") or "")
+        self.run_id = configurable.get("run_id")
         self._answers_by_id = configurable.get(CONFIG_KEY_RESUME_MAP) or {}
         with _turns_lock:  # the scratchpad itself takes no weak reference; this method of it has the same lifetime
             self._turns = _turns.setdefault(self._scratchpad.get_null_resume, _Turns())
@@ -92,27 +94,37 @@ class Task:
         if self._turns in _inside.get():
             yield
             return
-        if not self._turns.lock.acquire(blocking=not _on_a_loop()):
-            raise NotInGraph("a blocking gated function was called on the event loop during another gated call")
-        with self._held():
-            yield
+        with self._alive():
+            if not self._turns.lock.acquire(blocking=not _on_a_loop()):
+                raise NotInGraph("a blocking gated function was called on the event loop during another gated call")
+            with self._held():
+                yield
 
     @asynccontextmanager
     async def aturn(self) -> AsyncIterator[None]:
         if self._turns in _inside.get():
             yield
             return
-        while not self._turns.lock.acquire(blocking=False):  # noqa: ASYNC110 - threads hold it as well
-            await asyncio.sleep(_POLL_SECONDS)
-        with self._held():
+        with self._alive():
+            while not self._turns.lock.acquire(blocking=False):  # noqa: ASYNC110 - threads hold it as well
+                await asyncio.sleep(_POLL_SECONDS)
+            with self._held():
+                yield
+
+    @contextmanager
+    def _alive(self) -> Iterator[None]:
+        with _turns_lock:
+            _alive.add(self)
+        try:
             yield
+        finally:
+            with _turns_lock:
+                _alive.discard(self)
 
     @contextmanager
     def _held(self) -> Iterator[None]:
         """A task that has raised a question ends: every later call raises the same question and starts nothing."""
         token = _inside.set((*_inside.get(), self._turns))
-        with _turns_lock:
-            _alive.add(self)
         try:
             if self._turns.asked is not None:
                 raise self._turns.asked
@@ -122,8 +134,6 @@ class Task:
                 self._turns.asked = raised
             raise
         finally:
-            with _turns_lock:
-                _alive.discard(self)
             _inside.reset(token)
             self._turns.lock.release()
 
@@ -132,41 +142,34 @@ class Task:
         self._turns.made[kind] += 1
         return self._turns.made[kind] - 1
 
-    @property
-    def interrupt_ids(self) -> list[str]:
-        """The ids of all questions of this task that were answered so far, and of the one that comes next."""
-        return [interrupt_id(self._asks_in, index) for index in range(len(self._scratchpad.resume) + 1)]
+    def question_id(self, call_id: str, answered: int) -> str:
+        """The id of the gate's question about this call after so many answered ones. The segment between the namespace
+        and the number has no colon, so the id belongs to no position and to no task of a nested graph."""
+        return interrupt_id(f"{self.ns}{NS_SEP}gate {canonical.digest_text(call_id)}", answered)
 
-    def answers(self, owns: Callable[[str], bool]) -> list[tuple[str, Json]]:
-        """The answers to the questions that `owns` selects, oldest first, with the question's id."""
-        ids, answers = self.interrupt_ids, self._scratchpad.resume
-        unnamed = self._scratchpad.get_null_resume(False) is not None
-        if unnamed and owns(ids[-1]):  # an answer without a question id belongs to the open question
-            answers.append(self._scratchpad.get_null_resume(True))
-        if answers:
-            self._send([(RESUME, answers)])
-        return [(id, answer) for id, answer in zip(ids, answers, strict=False) if owns(id)]
+    @property
+    def positions(self) -> list[str]:
+        """The ids of the task's own questions that were answered so far, and of the one that comes next. Up to 0.2.0,
+        questions of the gate were among them."""
+        return [interrupt_id(self.ns, index) for index in range(len(self._scratchpad.resume) + 1)]
 
     def hide(self, questions: Collection[str]) -> None:
-        """Hides the answers to these questions of the gate from the interrupts of the task itself, of its tools and
-        functions: a decision never answers a question that nobody was shown."""
-        if self._turns.hidden is None:
+        """Hides the answers to questions that the gate asked by position from the interrupts of the task itself, of its
+        tools and functions."""
+        if questions and self._turns.hidden is None:
             self._turns.hidden = set()
-            skip_answers(self._scratchpad, _hidden(self._scratchpad, self._asks_in, self._turns.hidden))
-        self._turns.hidden.update(questions)
+            skip_answers(self._scratchpad, _hidden(self._scratchpad, self.ns, self._turns.hidden))
+        if self._turns.hidden is not None:
+            self._turns.hidden.update(questions)
 
     def has_answer(self, interrupt_id: str) -> bool:
         """Whether the question, of this task or of a graph that it calls, has an answer. An answer without a question
         id belongs to the only open question."""
-        has_own = interrupt_id in self.interrupt_ids[:-1] or interrupt_id in self._answers_by_id
+        has_own = interrupt_id in self.positions[:-1] or interrupt_id in self._answers_by_id
         return has_own or self._scratchpad.get_null_resume(False) is not None
 
-    @property
-    def next_id(self) -> str:
-        return interrupt_id(self._asks_in, len(self._scratchpad.resume))
-
-    def ask(self, value: Json, response_schema: Json) -> NoReturn:
-        self._stop(Interrupt(value, self.next_id, response_schema=response_schema))
+    def ask(self, question_id: str, value: Json, response_schema: Json) -> NoReturn:
+        self._stop(Interrupt(value, question_id, response_schema=response_schema))
 
     def ask_again(self, asked: Sequence[Json]) -> NoReturn:
         """Raises the call's own questions again, as `questions_in` recorded them."""
@@ -175,6 +178,9 @@ class Task:
         )
 
     def _stop(self, *asked: Interrupt[Any]) -> NoReturn:
+        """The answers to the task's own questions, which it may not have reached this time, are kept."""
+        if self._scratchpad.resume:
+            self._send([(RESUME, list(self._scratchpad.resume))])
         raised = GraphInterrupt(asked)
         self._turns.asked = raised
         raise raised
@@ -202,6 +208,18 @@ def alive(thread_id: str) -> set[str]:
     """The namespaces of the thread's tasks that are inside the gate now, in this process."""
     with _turns_lock:
         return {task.ns for task in _alive if task.thread_id == thread_id}
+
+
+async def calls_ended(run_id: str) -> None:
+    """Waits for the gated calls of the run in this process. A ToolNode stops with the first question of its tools, also
+    while an approved call beside it is being made."""
+    while _are_alive(run_id):  # noqa: ASYNC110 - threads end as well
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+def _are_alive(run_id: str) -> bool:
+    with _turns_lock:
+        return any(task.run_id == run_id for task in _alive)
 
 
 def _on_a_loop() -> bool:

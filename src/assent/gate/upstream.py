@@ -19,6 +19,7 @@ from langgraph._internal._constants import (
     CONFIG_KEY_SCRATCHPAD,
     CONFIG_KEY_SEND,
     CONFIG_KEY_THREAD_ID,
+    NS_SEP,
     RESUME,
 )
 from langgraph.prebuilt.tool_node import _get_all_injected_args
@@ -34,6 +35,7 @@ __all__ = [
     "CONFIG_KEY_SCRATCHPAD",
     "CONFIG_KEY_SEND",
     "CONFIG_KEY_THREAD_ID",
+    "NS_SEP",
     "RESUME",
     "Scratchpad",
     "injected_arguments",

@@ -73,7 +73,19 @@ _UNDELIVERED = (
 _DELIVERED = (
     update(deliveries)
     .where(deliveries.c.tenant_id == TENANT, deliveries.c.delivery_id == bindparam("id"))
-    .values(status=DeliveryStatus.DELIVERED, delivered_at=bindparam("now"), due_at=None, body="")
+    .values(status=DeliveryStatus.DELIVERED, delivered_at=bindparam("now"), due_at=None)
+)
+_ANSWERS = (
+    select(deliveries.c.body)
+    .where(deliveries.c.tenant_id == TENANT, deliveries.c.kind == RESUME, deliveries.c.target == bindparam("thread"))
+    .where(deliveries.c.body.contains(bindparam("question")))
+    .where(
+        or_(
+            deliveries.c.status == DeliveryStatus.DELIVERED,
+            (deliveries.c.status == DeliveryStatus.PENDING) & (deliveries.c.due_at <= bindparam("now")),
+        )
+    )
+    .order_by(deliveries.c.created_at.desc(), deliveries.c.delivery_id.desc())
 )
 _ITEMS = (
     select(items)
@@ -213,6 +225,13 @@ def decided_answers(tx: Tx, thread_id: str) -> dict[str, Json]:
     """The decided answers that were not used yet, by the interrupt that waits for them."""
     payloads = (jsontext.load(row.body) for row in _undelivered(tx, thread_id))
     return {payload["interrupt_id"]: payload["value"] for payload in payloads if payload["value"] is not None}
+
+
+def decided_answer(tx: Tx, thread_id: str, interrupt_id: str) -> Json:
+    """The latest decided answer to this question, used or not; None without one."""
+    rows = tx.all(_ANSWERS, thread=f"thread:{thread_id}", question=interrupt_id, now=tx.now())
+    payloads = (jsontext.load(row.body) for row in rows)
+    return next((payload["value"] for payload in payloads if payload["interrupt_id"] == interrupt_id), None)
 
 
 def mark_delivered(tx: Tx, thread_id: str, interrupt_ids: Collection[str]) -> None:

@@ -155,6 +155,9 @@ class Runner:
         async for chunk in stream:
             for event, data in translator.events(chunk):
                 await feed.send(event, data)
+        from assent.gate.task import calls_ended  # slow to import before a graph is
+
+        await calls_ended(run.id)
         return await _ended(graph, run, config, translator, decided)
 
     async def _stopped(self, tenant: str, run: Run) -> Outcome | None:

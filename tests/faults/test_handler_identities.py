@@ -118,12 +118,21 @@ async def test_user_with_the_id_of_a_stored_person_is_refused(guarded: Arena) ->
         assert "is that of a stored person" in refused.json()["detail"]
 
 
+async def test_user_with_the_name_of_a_stored_person_is_refused(guarded: Arena) -> None:
+    item = await asked(guarded, "ana")
+    refused = await guarded.decide(item, "approve", user(guarded, "ana", "Mallory"))
+    assert (refused.status_code, refused.json()["code"]) == (403, "not_allowed")
+    assert "is that of a stored person" in refused.json()["detail"]
+    assert (await user(guarded, "ana", "bot").post("/threads", json={})).status_code == 200, "rules name agents apart"
+
+
+@pytest.mark.parametrize("by", ["id", "name"])
 async def test_control_unchecked_identity_decides_as_the_stored_person(
-    guarded: Arena, monkeypatch: pytest.MonkeyPatch
+    guarded: Arena, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     monkeypatch.setattr(access, "_require_own_identity", lambda tx, user: None)
     guarded.house.services.access.forget()
-    ana = (await guarded.actor(guarded.ana)).removeprefix("reviewer:")
+    ana = (await guarded.actor(guarded.ana)).removeprefix("reviewer:") if by == "id" else "ana"
     said = await guarded.decide(await asked(guarded, "ana"), "approve", user(guarded, ana, "Mallory"))
     guarded.house.services.access.forget()
     assert said.status_code == 200, said.text

@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
 from assent import gated
-from assent.errors import ConfirmationRequired, Conflict, InDoubt
+from assent.errors import ConfirmationRequired, Conflict, InDoubt, InvalidDecision
 from assent.kernel.store.transaction import Tx
 from assent.review.model.items import Execution
 from assent.review.rows import items
@@ -141,6 +141,26 @@ def test_running_a_call_again_needs_its_passkey(desk: Desk, confirm: bool) -> No
         desk.inbox.settle(item, "run_again", by="ana")
     desk.go_on(agent)
     assert len(desk.ran) == (1 if confirm else 2)
+
+
+@pytest.mark.promise("P2", "P5")
+def test_second_doubt_of_a_call_is_settled_by_its_own_grant(desk: Desk) -> None:
+    """The person who looked into the first doubt has not seen the second."""
+    mortal = Mortal(desk)
+    agent = desk.agent(desk.gate(), tools=[mortal.send])
+    item = died(desk, agent)
+    agent.invoke(None, CONFIG)
+    first = desk.inbox.get(item)
+    desk.inbox.settle(item, "run_again", by="ana", grant_id=first.grant_id)
+    mortal.dead = False
+    with pytest.raises(Death):
+        desk.go_on(agent)
+    agent.invoke(None, CONFIG)
+    for seen_before in (None, first.grant_id):
+        with pytest.raises(InvalidDecision, match="grant_id"):
+            desk.inbox.settle(item, "done", by="ana", grant_id=seen_before)
+    second = desk.inbox.get(item)
+    assert desk.inbox.settle(item, "done", by="ana", grant_id=second.grant_id).execution is Execution.DONE
 
 
 def test_call_forbidden_by_the_new_policy_is_not_retried(desk: Desk) -> None:

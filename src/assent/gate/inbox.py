@@ -54,6 +54,8 @@ class LocalItem:
     allowed: tuple[str, ...]
     created_at: datetime
     expires_at: datetime | None
+    grant_id: str | None = None
+    """The grant of the call if it is in doubt: `settle` names it."""
 
 
 class LocalInbox(Keeper):
@@ -105,12 +107,24 @@ class LocalInbox(Keeper):
         return self.run(write)
 
     def settle(
-        self, item_id: str, outcome: Literal["done", "run_again", "abandon"], *, by: str, notes: str | None = None
+        self,
+        item_id: str,
+        outcome: Literal["done", "run_again", "abandon"],
+        *,
+        by: str,
+        notes: str | None = None,
+        grant_id: str | None = None,
     ) -> LocalItem:
-        """Records the outcome of an interrupted call: it happened, it must run again, or it is abandoned."""
+        """Records the outcome of an interrupted call: it happened, it must run again, or it is abandoned. `grant_id` is
+        that of the item that was shown. It is required where the call ran again and is in doubt a second time."""
         from assent.review.decisions.doubts import settle
 
-        return self.run(lambda tx: _view(tx, settle(tx, _person(by), item_id, outcome, notes, via="library")))
+        def write(tx: Tx) -> LocalItem:
+            person = _person(by)
+            settled = settle(tx, person, item_id, outcome, notes, via="library", grant_id=grant_id, named=True)
+            return _view(tx, settled)
+
+        return self.run(write)
 
     def command(self, thread_id: str) -> Command[Any]:
         """Resumes the graph: `graph.invoke(inbox.command(thread_id), config)`. Contains only the decided answers;
@@ -201,7 +215,14 @@ def _view(tx: Tx, item: Item) -> LocalItem:
         allowed=tuple(action.allowed),
         created_at=item.created_at,
         expires_at=item.expires_at,
+        grant_id=_doubted(tx, item),
     )
+
+
+def _doubted(tx: Tx, item: Item) -> str | None:
+    if item.execution is not Execution.IN_DOUBT:
+        return None
+    return next((grant.id for grant in grants.in_doubt(tx, item.id)), None)
 
 
 def _person(name: str) -> Principal:

@@ -190,7 +190,10 @@ def _require_own_identity(tx: Tx, user: Principal) -> None:
 
 
 def _is_person(tx: Tx, user: Principal) -> bool:
-    return user.actor == system(user.tenant).actor or users.by_id(tx, user.id) is not None
+    """Rules name people by id or name."""
+    if user.actor == system(user.tenant).actor or users.by_id(tx, user.id) is not None:
+        return True
+    return user.kind is Kind.REVIEWER and users.by_name(tx, user.id) is not None
 
 
 def _is_agent(tx: Tx, user: Principal) -> bool:

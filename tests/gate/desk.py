@@ -87,7 +87,7 @@ class Desk:
 
 def by_position(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the gate ask like any other code, so that LangGraph hands its answers out by position."""
-    monkeypatch.setattr(Task, "question_id", lambda task, call_id, answered: interrupt_id(task.ns, answered))
+    monkeypatch.setattr(Task, "question_id", lambda task, call, answered: interrupt_id(task.ns, answered))
     monkeypatch.setattr(Task, "hide", lambda task, questions: None)
 
 

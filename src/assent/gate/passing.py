@@ -107,7 +107,7 @@ def through(task: Task, keeper: Keeper, guarded: Guarded, args: Json, call_id: s
     task.hide(asked.by_position)
     if judged.effect is Effect.NEVER and not begun:
         return guarded.forbidden(judged.rule)
-    if _is_free(judged, guarded.listed) and not begun and not asked.any:  # an open question stays open
+    if _is_free(judged, guarded.listed) and not begun and not asked.exist:  # an open question stays open
         return (yield Make(args))
     return (yield from _granted(task, keeper, guarded, made, asked, judged))
 
@@ -127,7 +127,7 @@ class _Questions:
     answered: Mapping[str, Json]
     decided: Collection[str]
     next_id: str
-    any: bool
+    exist: bool
     by_position: Collection[str]
     """The questions about any call that this task has asked by position, as the gate did up to 0.2.0."""
 
@@ -136,7 +136,7 @@ def _asked(task: Task, keeper: Keeper, call: Call, tx: Tx) -> _Questions:
     by_position = gate.asked(tx, call.thread_id, call.call_id, task.positions)
     earlier = [id for id, question in by_position.items() if question.call_id == call.call_id]
     answered = dict[str, Json]()
-    for next_id in chain(earlier, map(partial(task.question_id, call.call_id), count())):
+    for next_id in chain(earlier, map(partial(task.question_id, call), count())):
         answer = keeper.answer(tx, call.thread_id, next_id)
         if answer is None:
             break
@@ -177,7 +177,7 @@ def _granted(task: Task, keeper: Keeper, guarded: Guarded, made: Call, asked: _Q
     changed = (replace(made, args=edit.args) for edit in verdicts if edit.verb is Verb.EDIT)
     edits = [edit for edit in changed if canonical.text(edit.args) != canonical.text(made.args)]
     forbidden = judged if judged.effect is Effect.NEVER else (yield from _forbidden(task, keeper, edits))
-    standing = None if asked.any else _standing(task, keeper, made, judged)
+    standing = None if asked.exist else _standing(task, keeper, made, judged)
     passing = partial(_consuming, task) if forbidden is None else _recalling
     call, passage = yield from _consumed(keeper, made, edits, passing)
     match passage:

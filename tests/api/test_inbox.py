@@ -913,6 +913,8 @@ async def test_every_change_is_recorded_once(office: Office) -> None:
     base = f"/api/inbox/items/{item['id']}"
     steps: list[tuple[str, Any]] = [
         ("item.commented", lambda: office.post(item, "comments", text="t")),
+        ("item.assigned", lambda: office.ana.put(f"{base}/owner", json={"owner": "ben"})),
+        ("item.unassigned", lambda: office.ana.delete(f"{base}/owner")),
         ("item.claimed", lambda: office.ana.put(f"{base}/claim")),
         ("item.unclaimed", lambda: office.ana.delete(f"{base}/claim")),
         ("item.linked", lambda: office.ana.put(f"{base}/links/{thread}")),

@@ -17,12 +17,13 @@ from assent.review.model.filters import parse
 from assent.review.model.items import Item
 from assent.review.model.questions import Verb
 from assent.review.requests import Request
-from assent.review.rows import item_search, items
+from assent.review.rows import item_removal, item_search, items
 from tests.contract.asks import agent, confirmation, person, proposal, wait_for
 from tests.contract.stores import AnyStore
 
 ACME, OTHER = "acme", "other"
 ANA = person("ana", ACME)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 REFUND = confirmation("c", "refund_payment", {"order": "4711", "amount": 249.9, "currency": "EUR", "note": "Café Noir"})
 MAIL = confirmation(
     "m", "send_email", {"to": "kim@example.org", "subject": "Hello", "body": "Your refund is on its way"}
@@ -352,3 +353,22 @@ async def test_ended_claim_is_not_shown(store: AnyStore) -> None:
     [listed] = (await inbox.list(ANA)).items
     assert listed["claim"] is None
     assert (await inbox.get(ANA, item.id))["claim"] is None
+
+
+async def test_owner_and_mentions_find_items(store: AnyStore) -> None:
+    """Counted as well, and only of the own tenant."""
+    for tenant in (ACME, OTHER):
+        await store.write(tenant, users.insert, User(ANA.id, "ana", None, Role.REVIEWER, NOW, None))
+    mine, mentioned, plain = [await ask(store, MAIL, thread) for thread in ("a", "b", "c")]
+    await ask(store, MAIL, "other", OTHER)
+    inbox = Inbox(store)
+    await inbox.assign(ANA, mine.id, "me")
+    await inbox.comment(ANA, mentioned.id, "for @ana")
+    assert await found(store, "owner:ana") == [mine.id]
+    assert await found(store, "owner:none") == [mentioned.id, plain.id]
+    assert await found(store, "mentions:ana") == [mentioned.id]
+    assert await found(store, "mentions:ana", OTHER) == []
+    counts = await inbox.pending(ANA, [parse("owner:me"), parse("mentions:me"), parse("owner:me mentions:me")])
+    assert [(count.number, count.at_least) for count in counts] == [(1, False), (1, False), (0, False)]
+    await store.write(ACME, item_removal.remove, mentioned.id)
+    assert await found(store, "mentions:ana") == []

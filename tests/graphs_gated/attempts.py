@@ -44,7 +44,8 @@ class Target:
         return {
             **{name: getattr(self, name) for name in ("thread_id", "run_id", "assistant_id", "item_id")},
             "agent": "a agent",
-            **dict.fromkeys(("key_id", "approval_id", "delivery_id", "cron_id", "inbox_id", "passkey_id"), nothing),
+            **dict.fromkeys(("key_id", "approval_id", "delivery_id", "cron_id"), nothing),
+            **dict.fromkeys(("inbox_id", "passkey_id", "reason_id"), nothing),
             "name": "ana",
         }
 
@@ -469,6 +470,8 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     f"POST {_ITEM}/comments": bodies({"text": "approve"}),
     f"PUT {_ITEM}/claim": nothing,
     f"DELETE {_ITEM}/claim": nothing,
+    f"PUT {_ITEM}/owner": bodies({"owner": "me"}, {"owner": "ana"}),
+    f"DELETE {_ITEM}/owner": nothing,
     f"PUT {_ITEM}/draft": bodies({"draft": {"verb": "approve"}}),
     f"PUT {_ITEM}/snooze": bodies({"until": "2099-01-01T00:00:00Z"}, {"until": None}),
     f"PUT {_ITEM}/links/{{thread_id}}": nothing,
@@ -550,6 +553,7 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     f"POST {_PAGE}/delivery": pages,
     f"POST {_PAGE}/snooze": pages,
     f"POST {_PAGE}/claim": pages,
+    f"POST {_PAGE}/owner": pages,
     f"POST {_PAGE}/resubmission": pages,
     f"POST {_PAGE}/reveal": pages,
     f"POST {_PAGE}/standing": pages,
@@ -567,6 +571,9 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "POST /inbox/inboxes": inbox_pages,
     "POST /inbox/inboxes/{inbox_id}": inbox_pages,
     "POST /inbox/inboxes/{inbox_id}/removal": pages,
+    "POST /inbox/settings/reasons": pages,
+    "POST /inbox/settings/reasons/{reason_id}/change": pages,
+    "POST /inbox/settings/reasons/{reason_id}/removal": pages,
     "POST /inbox/settings/keys": key_pages,
     "POST /inbox/settings/keys/{key_id}/revocation": pages,
     "POST /inbox/settings/keys/{key_id}/rotation": pages,
@@ -582,4 +589,7 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "POST /api/inboxes": bodies({"name": "all", "filter": "is:pending"}),
     "PUT /api/inboxes/{inbox_id}": bodies({"name": "all", "filter": "is:pending"}),
     "DELETE /api/inboxes/{inbox_id}": nothing,
+    "POST /api/reasons": bodies({"name": "no", "text": "No."}),
+    "PUT /api/reasons/{reason_id}": bodies({"name": "no", "text": "No."}),
+    "DELETE /api/reasons/{reason_id}": nothing,
 }

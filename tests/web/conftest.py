@@ -18,9 +18,11 @@ from playwright.async_api import ConsoleMessage, Page, expect
 from assent.settings import Mode
 from tests.api.house import LOOPBACK, Builder, House, make_empty_database
 from tests.cli.command import Server, serving
+from tests.missing import missing
 
 expect.set_options(timeout=60_000)  # a busy machine is slow, and that is no failure
 GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
+AXE = Path(__file__).parents[2] / ".tools" / "javascript" / "node_modules" / "axe-core" / "axe.min.js"
 _FORM = re.compile(r"<form(?P<head>[^>]*)>(?P<body>.*?)</form>", re.DOTALL)
 _HIDDEN = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)">')
 _PATIENCE = 60.0
@@ -132,6 +134,13 @@ def link(server: Server) -> str:
     key = {"x-api-key": server.said["reviewer key"].split()[0]}
     token = httpx.post(f"{server.url}/api/users/local/login-link", headers=key).json()["token"]
     return f"{server.url}/login#{token}"
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    if not AXE.exists():
+        missing("axe-core: make javascript")
+    return AXE.read_text(encoding="utf-8")
 
 
 @pytest.fixture

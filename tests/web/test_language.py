@@ -18,7 +18,7 @@ from assent.review.model.calls import kinds
 from assent.review.model.rules import loosening
 from assent.review.policies import API, BUILT_IN, FILE
 from assent.surfaces.web import language, preferences, renderers
-from assent.surfaces.web.pages import crons, insights, keys, people, standing
+from assent.surfaces.web.pages import crons, insights, keys, people, reasons, standing
 from assent.surfaces.web.preferences import Preferences
 from assent.surfaces.web.rendering import environment
 from assent.surfaces.web.text import times, words
@@ -65,7 +65,8 @@ def in_tables() -> Iterator[str]:
     yield from (*words.VERBS.values(), *words.KINDS.values(), *words.EXECUTIONS.values())
     yield from (*words.REFUSE.values(), *words.REFUSALS.values(), *(sign.word for sign in outcomes.SIGNS.values()))
     yield from (what for _, what in words.KEYS)
-    yield from (place.label for place in shell.PLACES)
+    yield from (place.label for place in (*shell.PLACES, *shell.MINE))
+    yield from reasons.USES.values()
     yield from preferences.THEMES.values()
     yield from (risk.capitalize() for risk in facets._RISKS)
     signs = (thread_page.STATUSES, thread_page.RUNS, conversation._ROLES, insights.OUTCOMES, crons.SIGNS)

@@ -11,10 +11,8 @@ from playwright.async_api import Browser, Page
 
 import assent.surfaces.web
 from tests.cli.command import Server
-from tests.missing import missing
 from tests.web.test_browser import UGLY, ask, sign_in
 
-AXE = Path(__file__).parents[2] / ".tools" / "javascript" / "node_modules" / "axe-core" / "axe.min.js"
 PAGES = (
     "/inbox",
     "/inbox?tab=resolved",
@@ -27,6 +25,7 @@ PAGES = (
     "/inbox/audit",
     "/inbox/settings",
     "/inbox/settings/account",
+    "/inbox/settings/reasons",
     "/inbox/inboxes/new",
 )
 RUN = """async () => {
@@ -35,13 +34,6 @@ RUN = """async () => {
   return violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map(told).join(' | ')}`);
 }"""
 STATIC = Path(assent.surfaces.web.__file__).parent / "static"
-
-
-@pytest.fixture(scope="session")
-def axe() -> str:
-    if not AXE.exists():
-        missing("axe-core: make javascript")
-    return AXE.read_text(encoding="utf-8")
 
 
 async def violations(page: Page, axe: str) -> list[str]:

@@ -9,20 +9,21 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from assent.audit.refusals import noted
-from assent.errors import AssentError, ClaimedByOther, Conflict, Forbidden, Invalid, NotFound
+from assent.errors import AssentError, ClaimedByOther, Forbidden, Invalid, NotFound
 from assent.identity import assertions
 from assent.identity.model.access import Principal, Scope
 from assent.identity.model.passkeys import Party, Proof
 from assent.identity.model.visibility import Visible
+from assent.identity.rows import users
 from assent.kernel import events, fair_threads
 from assent.kernel.canonical import Json
-from assent.kernel.ids import new_id
 from assent.kernel.quotas import documents, quotas
 from assent.kernel.store import idempotency
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.outbox.targets import Targets
-from assent.review import item_index, requests
+from assent.review import requests
+from assent.review.collaboration import comments, owners
 from assent.review.decisions import confirmation, doubts
 from assent.review.decisions import decide as deciding
 from assent.review.decisions import undo as undoing
@@ -45,9 +46,9 @@ from assent.review.model import filters
 from assent.review.model.items import ItemStatus
 from assent.review.model.questions import Verb
 from assent.review.requests import Request
-from assent.review.rows import item_search, items
+from assent.review.rows import item_search, items, mentions
 from assent.review.rows.item_search import Waiting
-from assent.review.rows.secrets import AuthorWords, asks_itself, known_words
+from assent.review.rows.secrets import AuthorWords, asks_itself
 from assent.review.threads.secrets import require_unmasked
 from assent.threads.access import ThreadAccess
 from assent.threads.rows import threads
@@ -55,7 +56,6 @@ from assent.threads.visible_threads import sees_thread
 
 CLAIM = timedelta(minutes=5)
 MOST_AT_ONCE = 200
-MOST_COMMENTS = 1000
 MOST_EVENTS = 1000
 Views: TypeAlias = list[View]
 Doubt = Literal["done", "run_again", "abandon"]
@@ -362,7 +362,7 @@ class Inbox:
             raise Invalid("a comment needs a text")
 
         def act(tx: Tx) -> View:
-            return _comment(tx, caller, item_id, text)
+            return comments.add(tx, caller, require_item(tx, item_id), text)
 
         return await self._once(caller, item_id, key, ("comment", item_id, text), act)
 
@@ -376,6 +376,18 @@ class Inbox:
             return _recommend(tx, caller, item_id, advice)
 
         return await self._once(caller, item_id, key, ("recommend", item_id, _plain(advice)), act)
+
+    async def assign(self, caller: Principal, item_id: str, person: str | None) -> View:
+        """Makes a person the owner of the item: by name or id, `me`, or nobody. Others still may decide it."""
+        caller.require(Scope.COMMENTS_WRITE)
+        return await self._change(caller, item_id, _assign, person)
+
+    async def people(self, caller: Principal, part: str = "", *, limit: int = 20) -> Views:
+        """The people of the tenant whom a comment can mention, by a part of the name."""
+        caller.require(Scope.COMMENTS_WRITE)
+        if not is_person(caller) or caller.user is not None:
+            raise Forbidden("only a person of this server can list people", missing=[Scope.DECIDE.value])
+        return await self._store.read(caller.tenant, _people, part.strip(), limit)
 
     async def claim(self, caller: Principal, item_id: str) -> View:
         """Marks the item as claimed by the caller for a while. It does not stop others from deciding."""
@@ -513,7 +525,11 @@ def _comments(tx: Tx, caller: Principal, item_id: str) -> Views:
 
 def _comments_of(tx: Tx, case: Case) -> Views:
     words = AuthorWords(tx, case.item, case.words)
-    return [comment_view(row, words.of(row.actor)) for row in items.comments_of(tx, case.item.id)]
+    mentioned = mentions.of_item(tx, case.item.id)
+    return [
+        comment_view(row, words.of(row.actor), mentioned.get(row.comment_id, ()))
+        for row in items.comments_of(tx, case.item.id)
+    ]
 
 
 def _timeline(tx: Tx, caller: Principal, item_id: str, *, limit: int, before: int | None) -> Views:
@@ -548,34 +564,7 @@ def _recommend(tx: Tx, caller: Principal, item_id: str, advice: Advice) -> View:
     deciding.require_open(tx, item, advice.revision, advice.hash, to=ItemStatus.APPROVED)
     text = f"Recommends to {advice.verb} revision {advice.revision}: {advice.reason}"
     facts = {"verb": advice.verb, "revision": advice.revision}
-    return {**_comment(tx, caller, item_id, text, kind="item.recommended", facts=facts), **facts}
-
-
-def _comment(
-    tx: Tx,
-    caller: Principal,
-    item_id: str,
-    text: str,
-    *,
-    kind: str = "item.commented",
-    facts: Mapping[str, Json] | None = None,
-) -> View:
-    quotas.require_storage(tx)
-    item, comment_id = require_item(tx, item_id), new_id()
-    text = known_words(tx, item, caller.actor).without(text)  # the timeline is exported, so it is masked now
-    _require_room(tx, item_id, text)
-    items.add_comment(tx, item_id, comment_id, caller.actor, text)
-    item_index.index(tx, item)
-    events.append(tx, caller, kind, item.subject, {"comment": comment_id, "text": text, **(facts or {})})
-    return {"id": comment_id, "actor": caller.actor, "text": text, "at": tx.now().isoformat()}
-
-
-def _require_room(tx: Tx, item_id: str, text: str) -> None:
-    """Opening an item reads all its comments, so together they have the limit of one document."""
-    number, size = items.size_of_comments(tx, item_id)
-    if number >= MOST_COMMENTS:
-        raise Conflict(f"the item has {number} comments, the maximum", hint="decide or cancel the item")
-    tx.limits.require_document("comments", size + len(text.encode()))
+    return {**comments.add(tx, caller, item, text, kind="item.recommended", facts=facts), **facts}
 
 
 def _reveal(tx: Tx, caller: Principal, item_id: str) -> Views:
@@ -590,6 +579,16 @@ def _reveal(tx: Tx, caller: Principal, item_id: str) -> Views:
         require_right(tx, caller, case_of(tx, item))
     events.append(tx, caller, "item.revealed", item.subject, {"revision": item.revision})
     return unmasked(tx, item)
+
+
+def _people(tx: Tx, part: str, limit: int) -> Views:
+    return [
+        {"id": user.id, "name": user.name, "decides": user.may(Scope.DECIDE)} for user in users.like(tx, part, limit)
+    ]
+
+
+def _assign(tx: Tx, caller: Principal, item_id: str, person: str | None) -> None:
+    owners.assign(tx, caller, require_item(tx, item_id, lock=True), person)
 
 
 def _claim(tx: Tx, caller: Principal, item_id: str) -> None:

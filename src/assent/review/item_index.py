@@ -28,7 +28,7 @@ def index(tx: Tx, item: Item) -> Item:
     known = Text({*secrets.known(tx, item), *secrets_in(asked, terms), *secrets_in(question, terms)})
     comments = items.comments_of(tx, item.id)
     kinds = _kinds(item, question)
-    actors = (item.requester, item.recipient, item.decided_by, *(row.actor for row in comments))
+    actors = (item.requester, item.recipient, item.owner, item.decided_by, *(row.actor for row in comments))
     signs = (
         *(search_words.of_type(kind) for kind in (item.type, *kinds)),
         *(search_words.of_actor(actor) for actor in actors if actor),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from assent.kernel.timeline import Event
 from assent.outbox import deliveries
 from assent.review.decisions.consequences import Case, case_of, doubts
 from assent.review.decisions.rights import is_person, require_right
-from assent.review.decisions.views import decision_view
+from assent.review.decisions.views import decision_view, name_of
 from assent.review.dialects import feedback
 from assent.review.model.calls.kinds import cautions_of
 from assent.review.model.grants import Grant, GrantStatus
@@ -66,6 +66,7 @@ def summary(item: Item, now: datetime) -> View:
         "recipient": item.recipient,
         "routing": item.routing,
         "approvals": {"given": item.approvals, "needed": item.policy["approvals"]},
+        "owner": item.owner,
         "claim": _claim(item, now),
         "source": {
             "deployment": item.deployment,
@@ -106,7 +107,11 @@ def with_arguments(tx: Tx, item: Item) -> View:
     """One row of a list, with each call and its arguments, truncated."""
     case = case_of(tx, item)
     actions = [_brief(case, action) for action in case.question.actions[:_MOST_SHOWN]]
-    return {**summary(item, tx.now()), "actions": actions}
+    return {**summary(item, tx.now()), "owner_name": _owner_name(tx, item), "actions": actions}
+
+
+def _owner_name(tx: Tx, item: Item) -> str | None:
+    return None if item.owner is None else name_of(tx, item.owner)
 
 
 def _brief(case: Case, action: Action) -> View:
@@ -141,6 +146,7 @@ def full(tx: Tx, caller: Principal, item: Item, case: Case | None = None) -> Vie
         "decisions": [decision_view(tx, decision, case) for decision in decisions.of_item(tx, item.id)],
         "grants": [_grant_view(grant, case) for grant in grants.of_item(tx, item.id)],
         "delivery": _delivery(tx, item),
+        "owner_name": _owner_name(tx, item),
         "links": items.links_of(tx, item.id),
         "followed_by": items.following(tx, item),
         "comments": items.size_of_comments(tx, item.id)[0],
@@ -176,9 +182,10 @@ def revision_view(revision: Revision, case: Case) -> View:
     }
 
 
-def comment_view(row: Any, words: Text) -> View:
+def comment_view(row: Any, words: Text, mentioned: Sequence[str] = ()) -> View:
     """`words` are the secrets that its author knows."""
-    return {"id": row.comment_id, "actor": row.actor, "text": words.without(row.text), "at": _at(row.at)}
+    facts = {"id": row.comment_id, "actor": row.actor, "text": words.without(row.text), "at": _at(row.at)}
+    return {**facts, "mentions": list(mentioned)}
 
 
 def event_view(event: Event, payload: str | None, words: Text) -> View:
@@ -281,6 +288,7 @@ def _can(tx: Tx, caller: Principal, case: Case, *, let: bool) -> list[str]:
     waits = item.status is ItemStatus.PENDING or (item.status.open and item.held)
     if caller.may(Scope.COMMENTS_WRITE):
         may |= {"comment", "claim", "snooze"}
+        may |= {"assign"} if is_person(caller) and item.status.open else set()
     if let and waits:
         may.add("decide")
     if named and case.terms.confirm and passkeys.of_person(tx, caller.id):

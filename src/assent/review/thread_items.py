@@ -17,6 +17,7 @@ from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries
 from assent.outbox.model import RESUME
 from assent.review import changes, item_index, item_terms, item_words, workspace_runs
+from assent.review.collaboration import owners
 from assent.review.dialects import approves, breakpoint, question_of, recognise, workspace_review
 from assent.review.item_words import Learned
 from assent.review.model.grants import GATE, Call, Grant, GrantStatus, covers
@@ -309,7 +310,7 @@ def _raise(tx: Tx, waiting: Waiting, asked: Asked, learned: Learned, *, instead_
     if before is not None:
         grants.revoke_of_item(tx, before.id)  # it is asked again: unused grants are revoked
     terms = _terms(tx, waiting, asked)
-    run = waiting.run
+    run, earlier = waiting.run, before or instead_of
     question, columns = _routed(tx, waiting, asked)
     create(
         tx,
@@ -323,7 +324,8 @@ def _raise(tx: Tx, waiting: Waiting, asked: Asked, learned: Learned, *, instead_
         run_id=run.id if run else None,
         interrupt_id=asked.interrupt_id,
         requester=waiting.requester,
-        follows=before.id if before else instead_of.id if instead_of else None,
+        follows=earlier.id if earlier else None,
+        owner=owners.inherited(tx, earlier),
         reworded=before is not None and _is_reworded(tx, before, asked),
         **columns,
     )

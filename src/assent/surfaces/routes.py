@@ -14,6 +14,7 @@ from assent.app import Engine, Services
 from assent.errors import NotLoaded
 from assent.identity.local_person import LocalPerson
 from assent.identity.model.access import Principal
+from assent.review.collaboration.reasons import Reasons
 from assent.review.deployments import Deployments
 from assent.review.inbox import Inbox
 from assent.review.inboxes import Inboxes
@@ -37,6 +38,7 @@ from assent.surfaces.api import (
     keys,
     passkeys,
     policies,
+    reasons,
     sessions,
     users,
     workspace_reviews,
@@ -63,6 +65,7 @@ from assent.surfaces.web.pages import inboxes as inboxes_pages
 from assent.surfaces.web.pages import insights as insights_pages
 from assent.surfaces.web.pages import keys as keys_pages
 from assent.surfaces.web.pages import policies as policies_pages
+from assent.surfaces.web.pages import reasons as reasons_pages
 from assent.surfaces.web.pages import settings as settings_pages
 from assent.surfaces.web.pages import threads as threads_pages
 from assent.surfaces.web.pages.desk import Desk
@@ -128,6 +131,7 @@ def local_inbox_app(services: Services, caller: Principal) -> ASGIApp:
     routing.add(app, inboxes.routes(Inboxes(services.store, items)))
     routing.add(app, workspace_reviews.routes(WorkspaceReviews(services.store, items)))
     routing.add(app, agents.routes(services.agents))
+    routing.add(app, reasons.routes(Reasons(services.store)))
     routing.add(app, policies.routes(services.policies, services.passkeys))
     routing.add(app, insights.routes(Insights(services.store)))
 
@@ -151,6 +155,7 @@ def _apis(
     yield inbox.routes(engine.inbox, engine.live, relying)
     yield inboxes.routes(views)
     yield workspace_reviews.routes(engine.reviews)
+    yield reasons.routes(Reasons(services.store))
     yield policies.routes(services.policies, services.passkeys)
     yield sessions.routes(services.access, admission)
     yield keys.routes(services.keys)
@@ -181,13 +186,14 @@ def _pages(
         services.store,
         engine.project.graphs,
     )
-    relying = Relying(settings.public_url)
+    relying, saved = Relying(settings.public_url), Reasons(store)
     sources = Sources(engine.threads, engine.assistants, engine.runs, engine.inbox, store)
     yield sign_in.routes(services.access, admission, shell, settings.undo_window)
     yield inboxes_pages.routes(views, graphs, shell)
     yield policies_pages.routes(services.policies, services.passkeys, store, shell)
     yield audit_pages.routes(services.audit, store, shell)
     yield settings_pages.routes(services.deliveries, graphs, settings, shell)
+    yield reasons_pages.routes(saved, shell)
     yield keys_pages.routes(services.keys, services.users, shell)
     yield people.routes(services.users, services.passkeys, shell)
     yield account.routes(services.passkeys, relying, shell)
@@ -195,7 +201,7 @@ def _pages(
     yield crons_pages.routes(engine.crons, engine.assistants, store, shell)
     yield threads_pages.routes(sources, shell, settings)
     yield bulk.routes(engine.inbox, shell, settings.undo_window)
-    desk = Desk(engine.inbox, services.deliveries, store, settings.undo_window, engine.threads)
+    desk = Desk(engine.inbox, services.deliveries, store, settings.undo_window, engine.threads, saved)
     yield standing.routes(services.policies, desk, shell)
     yield inbox_pages.routes(desk, relying, shell)
 

@@ -27,6 +27,7 @@ _SET_ROLE = _THIS.values(role=bindparam("new_role"))
 _SET_GROUPS = _THIS.values(groups=bindparam("new_groups"))
 _SET_DISABLED = _THIS.values(disabled_at=bindparam("at"))
 _ANONYMISE = _THIS.values(name=bindparam("new_name"), email=None, disabled_at=bindparam("at"))
+_ACTIVE = _ALL.where(users.c.disabled_at.is_(None)).order_by(users.c.name)
 _ORDER = Keyset((users.c.name,))
 
 
@@ -63,6 +64,16 @@ def lock_admins(tx: Tx) -> list[User]:
 
 def page(tx: Tx, *, limit: int, cursor: str | None) -> Page[User]:
     return _ORDER.page(tx, _ALL, _from_row, limit=limit, cursor=cursor)
+
+
+def active(tx: Tx) -> list[User]:
+    """Everyone who is not disabled, by name."""
+    return [_from_row(row) for row in tx.all(_ACTIVE)]
+
+
+def like(tx: Tx, part: str, limit: int) -> list[User]:
+    """The active people with a name that contains this part, by name."""
+    return [_from_row(row) for row in tx.all(_ACTIVE.where(users.c.name.icontains(part, autoescape=True)).limit(limit))]
 
 
 def any_active(tx: Tx) -> bool:

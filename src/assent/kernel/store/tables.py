@@ -465,6 +465,7 @@ items = Table(
     Column("callback", String),
     Column("follows", String),  # the item before this one
     Column("approvals", Integer, nullable=False),  # the number of approvals of the current revision
+    Column("owner", String),  # the person who takes care of it
     Column("claimed_by", String),
     Column("claimed_until", Instant),
     Column("created_at", Instant, nullable=False),
@@ -492,6 +493,7 @@ items = Table(
     Index(None, "tenant_id", "type", "open", "created_at", "item_id"),
     Index(None, "tenant_id", "graph_id", "open", "created_at", "item_id"),
     Index(None, "tenant_id", "assistant_id", "open", "created_at", "item_id"),
+    Index(None, "tenant_id", "owner", "open", "created_at", "item_id"),
     Index(None, "tenant_id", "execution", "created_at", "item_id"),
     Index(None, "tenant_id", "execution", "open", "created_at", "item_id"),
     Index(None, "tenant_id", "thread_id", "interrupt_id", "created_at"),
@@ -605,6 +607,29 @@ comments = Table(
     Column("text", Text, nullable=False),
     Column("at", Instant, nullable=False),
     Index(None, "tenant_id", "item_id", "at", "comment_id"),
+)
+
+mentions = Table(  # the people that a comment names with an @
+    "mentions",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("comment_id", String, primary_key=True),
+    Column("actor", String, primary_key=True),
+    Column("item_id", String, nullable=False),
+    Index(None, "tenant_id", "actor", "item_id"),
+    Index(None, "tenant_id", "item_id"),
+)
+
+reasons = Table(  # saved texts for rejections and requests for a revision
+    "reasons",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("reason_id", String, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("use", String, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("tenant_id", "name"),
 )
 
 item_texts = Table(  # the words by which people find an item, without secrets and without names of people

@@ -35,6 +35,8 @@ _COLUMNS = {
     "agent": "requester",
     "for": "recipient",
     "by": "decided_by",
+    "owner": "owner",
+    "mentions": "mentions",
     "entity": "entity_id",
     "resolution": "resolution",
 }

@@ -98,6 +98,7 @@ class Item:
     callback: str | None
     follows: str | None
     approvals: int
+    owner: str | None
     claimed_by: str | None
     claimed_until: datetime | None
     created_at: datetime

@@ -20,7 +20,7 @@ from assent.review.model.filters import Filter, id_range
 from assent.review.model.items import Item, ItemStatus
 from assent.review.model.questions import ItemType
 from assent.review.model.search_words import of_actor, of_type, phrase_of
-from assent.review.rows import item_texts
+from assent.review.rows import item_texts, mentions
 from assent.review.rows.item_texts import Term
 from assent.review.rows.items import COLUMNS, RISK_RANKS, item_of
 
@@ -43,10 +43,13 @@ _FILTERED_BY = {"kind": "kind", "risk": "risk", "agent": "requester", "graph": "
 FACETS = tuple(_FACETS)
 _ME = "me"
 _BASIC_TYPES = frozenset(ItemType)
-_ACTORS = frozenset({"requester", "decided_by", "recipient"})
-_PRECISE = frozenset({"recipient", "thread_id", "run_id", "entity_id"})
+_ACTORS = frozenset({"requester", "decided_by", "recipient", "owner"})
+_NOBODY = "none"
+_PRECISE = frozenset({"recipient", "thread_id", "run_id", "entity_id", "owner", "mentions"})
 """A filter by one of these, or by the id, also shows items that are addressed to another person."""
-_INDEXED = frozenset({"graph_id", "assistant_id", "type", "thread_id", "requester", "kind", "risk"})
+_INDEXED = frozenset(
+    {"graph_id", "assistant_id", "type", "thread_id", "requester", "kind", "risk", "owner", "mentions"}
+)
 _MAY_BE_RARE = frozenset({"graph_id", "assistant_id", "requester", "kind", "risk"})
 _RARE = 1000
 _OPEN = frozenset(status for status in ItemStatus if status.open)
@@ -206,8 +209,11 @@ def _conditions(tx: Tx, criteria: Filter, whose: str, visible: Visible | None) -
 def _column(tx: Tx, name: str, values: tuple[object, ...], whose: str) -> ColumnElement[bool]:
     if name == "type":
         return _of_types(tx, [str(value) for value in values])
+    if name == "mentions":
+        return mentions.mentions_any(_actors(tx, values, whose))
     if name in _ACTORS:
-        return items.c[name].in_(_actors(tx, [whose if value == _ME else value for value in values]))
+        actors = items.c[name].in_(_actors(tx, values, whose))
+        return or_(actors, items.c[name].is_(None)) if _NOBODY in values else actors
     if name == "risk":
         return items.c.risk_rank.in_([RISK_RANKS.get(str(value), -1) for value in values])
     return items.c[name].in_(values)
@@ -240,11 +246,12 @@ def _of_types(tx: Tx, types: Sequence[str]) -> ColumnElement[bool]:
     return or_(*ways) if ways else false()
 
 
-def _actors(tx: Tx, values: Sequence[object]) -> list[str]:
-    """The whole actor (`agent:<id>`), the id alone, or the name."""
+def _actors(tx: Tx, values: Sequence[object], whose: str) -> list[str]:
+    """The whole actor (`agent:<id>`), the id alone, the name, or `me`."""
+    own = [whose] if _ME in values else []
     spelled = (f"{kind}{value}" for value in values for kind in ("", "agent:", "service:", "reviewer:"))
     named = (actor for value in values for actor in actors_named(tx, str(value)))
-    return list(dict.fromkeys([*spelled, *named]))
+    return list(dict.fromkeys([*own, *spelled, *named]))
 
 
 def _said(tx: Tx, texts: Sequence[str]) -> ColumnElement[bool]:

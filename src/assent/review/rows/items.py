@@ -21,6 +21,7 @@ from assent.kernel.store.tables import (
     item_revisions,
     item_texts,
     items,
+    mentions,
 )
 from assent.kernel.store.transaction import Tx
 from assent.review.model.items import Due, Execution, Item, ItemStatus, Revision
@@ -45,6 +46,7 @@ _CLAIMED_BY = _ALL.where(items.c.claimed_by == bindparam("whose"), items.c.open)
 _ROUTED_TO = _ALL.where(items.c.recipient == bindparam("whose"), items.c.routing.is_not(null()), items.c.open).order_by(
     items.c.item_id
 )
+_OWNED_BY = _ALL.where(items.c.owner == bindparam("whose"), items.c.open).order_by(items.c.item_id)
 _OF_THREAD = _ALL.where(items.c.thread_id == bindparam("thread")).order_by(items.c.created_at.desc())
 _LATEST_OF_INTERRUPT = (
     _OF_THREAD.where(items.c.interrupt_id == bindparam("interrupt")).order_by(items.c.item_id.desc()).limit(1)
@@ -181,7 +183,7 @@ def change(tx: Tx, item: Item, **columns: Any) -> Item:
     """Sets these columns and returns the item as it is now."""
     if isinstance(status := columns.get("status"), ItemStatus):
         columns["open"] = status.open
-    if not (columns.keys() <= {"claimed_by", "claimed_until"}):
+    if not (columns.keys() <= {"claimed_by", "claimed_until", "owner"}):
         columns["updated_at"] = tx.now()
     tx.change(_THIS.values(**_ranked(columns)), this=item.id)
     tx.ring(BELL)
@@ -262,6 +264,11 @@ def claimed_by(tx: Tx, actor: str) -> list[Item]:
 def routed_to(tx: Tx, actor: str) -> list[Item]:
     """The open workspace reviews in the list of this person."""
     return [item_of(row) for row in tx.all(_ROUTED_TO, whose=actor)]
+
+
+def owned_by(tx: Tx, actor: str) -> list[Item]:
+    """The open items of this owner."""
+    return [item_of(row) for row in tx.all(_OWNED_BY, whose=actor)]
 
 
 def left_in_doubt(tx: Tx, thread_id: str) -> list[Item]:
@@ -381,7 +388,7 @@ def shown_revision(tx: Tx, item_id: str, actor: str) -> int | None:
 
 def tables() -> tuple[Table, ...]:
     """All tables with rows of an item."""
-    return (items, item_revisions, item_texts, item_links, item_marks, comments)
+    return (items, item_revisions, item_texts, item_links, item_marks, comments, mentions)
 
 
 def item_of(row: Row[Any]) -> Item:

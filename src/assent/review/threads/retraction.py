@@ -3,7 +3,7 @@
 If the item needs more approvals, this one is dismissed. If the item is approved and the decision is not delivered, or
 its run has not begun, the item is reopened and the run cancelled. If the decision was delivered and the call not made,
 its grant is revoked, and the gate asks again. Calls that have begun and rejections are unchanged. The person's standing
-approvals and claims end as well. Restored rights restore none of this.
+approvals and claims end as well, and pending items have no owner. Restored rights restore none of this.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from assent.kernel import events
 from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries
 from assent.review import changes
+from assent.review.collaboration import owners
 from assent.review.decisions.consequences import Case, case_of
 from assent.review.decisions.rights import counted, may_still_decide
 from assent.review.decisions.undo import reopen, still_asked
@@ -61,6 +62,7 @@ class Retraction:
         if not user.may(Scope.DECIDE):
             _release_claims(tx, caller, user)
             _hand_over(tx, caller, user)
+            owners.release_all(tx, caller, user)
 
     def forget(self, tx: Tx, user: User) -> None:
         """Removes the person's saved views of the inbox."""

@@ -170,6 +170,16 @@ class AdviceIn(Body):
     reason: Text
 
 
+class OwnerIn(Body):
+    owner: Short = Field(description="the name or the id of a person who may decide, or `me`")
+
+
+class PersonView(BaseModel):
+    id: str
+    name: str
+    decides: bool = Field(description="whether the person's role may decide, and so own items")
+
+
 class DraftIn(Body):
     draft: Json = None
 
@@ -229,6 +239,7 @@ def routes(inbox: Inbox, live: Live, relying: Relying | None = None) -> APIRoute
     _decide_many(api, inbox)
     _request(api, inbox)
     _work_together(api, inbox)
+    _mark(api, inbox)
     _watch(api, live)
     return api
 
@@ -372,6 +383,25 @@ def _work_together(api: APIRouter, inbox: Inbox) -> None:
         advice = Advice(body.revision, body.hash, body.verb, body.reason)
         return await inbox.recommend(caller, item_id, advice, key=key)
 
+    @api.get("/people")
+    async def people(
+        caller: Caller,
+        q: Annotated[str, Query(max_length=200, description="a part of the name")] = "",
+        limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    ) -> list[PersonView]:
+        """The people whom a comment can mention."""
+        return [PersonView(**person) for person in await inbox.people(caller, q, limit=limit)]
+
+    @api.put("/items/{item_id}/owner")
+    async def assign(caller: Caller, item_id: str, body: OwnerIn) -> View:
+        return await inbox.assign(caller, item_id, body.owner)
+
+    @api.delete("/items/{item_id}/owner")
+    async def unassign(caller: Caller, item_id: str) -> View:
+        return await inbox.assign(caller, item_id, None)
+
+
+def _mark(api: APIRouter, inbox: Inbox) -> None:
     @api.post("/items/{item_id}/reveal")
     async def reveal(caller: Caller, item_id: str) -> list[View]:
         return await inbox.reveal(caller, item_id)

@@ -29,7 +29,7 @@ def table(items: Sequence[View]) -> None:
     console = Console(highlight=False, markup=False, emoji=False)
     console.width = max(console.width, _NARROWEST) if sys.stdout.isatty() else UNBOUNDED
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("id", "status", "type", "title", "risk", "requested", "deadline", "graph", "arguments"):
+    for column in ("id", "status", "type", "title", "risk", "owner", "requested", "deadline", "graph", "arguments"):
         grid.add_column(column, no_wrap=True, overflow="ellipsis")
     for item in items:
         grid.add_row(
@@ -38,6 +38,7 @@ def table(items: Sequence[View]) -> None:
             escaped(item["kind"]),
             escaped(item["title"]),
             item["risk"] or "",
+            escaped(item["owner_name"] or item["owner"] or ""),
             when(item["created_at"]),
             when(item["expires_at"]),
             escaped(item["source"]["graph_id"] or ""),
@@ -172,6 +173,8 @@ def _facts(item: View) -> Iterator[str]:
         yield f"  decided by {escaped(deciders(allowed))} (rule {escaped(allowed['rule'])})"
     if item["expires_at"]:
         yield f"  deadline  {when(item['expires_at'])}, {item['expires_at'][:19]}"
+    if item["owner"]:
+        yield f"  owner     {escaped(item['owner_name'] or item['owner'])}"
     if item["claim"]:
         yield f"  claimed   by {escaped(item['claim']['by'])} until {item['claim']['until'][:19]}"
     if item["undo_until"]:

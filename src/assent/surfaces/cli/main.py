@@ -25,7 +25,7 @@ from assent.surfaces.cli.admin import (
     repair,
     users,
 )
-from assent.surfaces.cli.inbox import inbox, inboxes, insights
+from assent.surfaces.cli.inbox import inbox, inboxes, insights, reasons
 from assent.surfaces.cli.server import mcp, serve, worker
 
 
@@ -46,6 +46,7 @@ def application() -> typer.Typer:
     repair.add_to(app)
     app.add_typer(inbox.commands(), name="inbox", help="Pending items and decisions.")
     app.add_typer(inboxes.commands(), name="inboxes", help="Your saved views of the inbox.")
+    app.add_typer(reasons.commands(), name="reasons", help="Saved reasons for rejections and revision requests.")
     app.add_typer(policy.commands(), name="policy", help="Rules: which calls need approval, run freely, or never run.")
     app.add_typer(database.commands(), name="db", help="The database: schema, backup, retention.")
     app.add_typer(keys.commands(), name="keys", help="API keys of people, agents and services.")

@@ -16,7 +16,7 @@ import typer
 from assent.errors import Invalid, StaleRevision
 from assent.surfaces.cli import output
 from assent.surfaces.cli.escapes import emit, escaped
-from assent.surfaces.cli.inbox import edits
+from assent.surfaces.cli.inbox import edits, reasons
 from assent.surfaces.cli.inbox.verdicts import Each
 from assent.surfaces.cli.item_views import call as call_lines
 from assent.surfaces.cli.item_views import is_open, state
@@ -28,6 +28,7 @@ Hash = Annotated[str | None, typer.Option(help="Only if the hash is this or begi
 ActionKey = Annotated[str | None, typer.Option(help="The action, if there are several.", metavar="KEY")]
 Others = Annotated[str | None, typer.Option(help="With --action: the verb for all others.", metavar="VERB")]
 Message = Annotated[str | None, typer.Option(help="A message to the agent.")]
+Saved = Annotated[str | None, typer.Option(help="A saved reason as the message.", metavar="NAME")]
 Notes = Annotated[str | None, typer.Option(help="Notes for people, stored with the decision.")]
 Grace = Annotated[float, typer.Option(help="Grace period for undo, at most 300.", metavar="SECONDS")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation on a terminal.")]
@@ -99,6 +100,7 @@ def reject(
     place: Place,
     item_id: ItemId,
     message: Message = None,
+    saved: Saved = None,
     revision: Revision = None,
     hash: Hash = None,
     action: ActionKey = None,
@@ -108,6 +110,7 @@ def reject(
     yes: Yes = False,
 ) -> None:
     """Reject an item; the agent receives the message."""
+    message = _said(place, message, saved, "--message")
     plan = _Plan("reject", _word("reject", message), action, others)
     _decide(place, item_id, plan, _Seen(revision, hash), notes=notes, grace=grace, yes=yes)
 
@@ -173,13 +176,17 @@ def decide(
 def request_revision(
     place: Place,
     item_id: ItemId,
-    notes: Annotated[str, typer.Option(help="The requested changes; the agent receives them.")],
+    notes: Annotated[str | None, typer.Option(help="The requested changes; the agent receives them.")] = None,
+    saved: Saved = None,
     revision: Revision = None,
     hash: Hash = None,
     grace: Grace = 0,
     yes: Yes = False,
 ) -> None:
     """Send an item back to the agent, with notes on what to change."""
+    notes = _said(place, notes, saved, "--notes")
+    if notes is None:
+        raise Invalid("describe the change that is needed", hint="with --notes, or --saved for a saved reason")
 
     async def use(server: Remote) -> View:
         item = await server.item(item_id)
@@ -201,6 +208,16 @@ def undo(place: Place, item_id: ItemId) -> None:
         return done
 
     _report(place, call(place, use))
+
+
+def _said(place: Place, text: str | None, saved: str | None, option: str) -> str | None:
+    """The text, or the one of a saved reason."""
+    if saved is None:
+        return text
+    if text is not None:
+        raise Invalid(f"use {option} or --saved, not both")
+    reason: View = call(place, lambda server: reasons.named(server, saved))
+    return str(reason["text"])
 
 
 class _Seen:

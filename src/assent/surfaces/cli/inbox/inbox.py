@@ -27,7 +27,7 @@ def commands() -> typer.Typer:
     app.command("list")(placed(list_items))
     app.command()(placed(get))
     decide.add_to(app)
-    for command in (resubmit, cancel, settle, reveal, comment, claim, snooze):
+    for command in (resubmit, cancel, settle, reveal, comment, assign, claim, snooze):
         app.command()(placed(command))
     app.command()(types)
     return app
@@ -150,11 +150,24 @@ def reveal(place: Place, item_id: ItemId) -> None:
 
 
 def comment(place: Place, item_id: ItemId, text: Annotated[str, typer.Argument(help="The comment.")]) -> None:
-    """Comment on an item, for other people and for the agent that resubmits it."""
+    """Comment on an item, for other people and for the agent; @NAME mentions a person."""
     done = _changed(place, item_id, "POST", "comments", {"text": text})
     if place.as_json:
         return emit(done)
     output.say(f"commented: {done['id']}")
+
+
+def assign(
+    place: Place,
+    item_id: ItemId,
+    person: Annotated[str | None, typer.Argument(help="A name, or me.", metavar="[PERSON]")] = None,
+    nobody: Annotated[bool, typer.Option("--nobody", help="Remove the owner.")] = False,
+) -> None:
+    """Make a person the owner of an item; others can still decide it."""
+    if (person is None) is not nobody:
+        raise Invalid("name a person, or --nobody")
+    body = None if nobody else {"owner": person}
+    _report(place, item_id, "DELETE" if nobody else "PUT", "owner", body, outcome="no owner" if nobody else "assigned")
 
 
 def claim(

@@ -13,6 +13,7 @@ from assent.errors import Conflict, InvalidDecision
 from assent.identity.model.access import Principal
 from assent.kernel.canonical import Json
 from assent.kernel.store.ports import Store
+from assent.review.collaboration.reasons import Reasons
 from assent.review.decisions.confirmation import Options
 from assent.review.decisions.decide import Proposal
 from assent.review.deliveries import Deliveries
@@ -54,9 +55,11 @@ class Desk:
         store: Store,
         undo_window: timedelta,
         threads: Threads | None = None,
+        reasons: Reasons | None = None,
     ) -> None:
         self.inbox = inbox
         self.threads = threads
+        self.reasons = reasons
         self.deliveries = deliveries
         self.store = store
         self.undo_window = undo_window
@@ -74,11 +77,12 @@ class Desk:
             "delivery": self.retry,
             "snooze": self.snooze,
             "claim": self.claim,
+            "owner": self.assign,
             "resubmission": self.resubmit,
         }
 
     async def page(self, caller: Principal, item_id: str, site: Site | None = None) -> ItemPage:
-        return await item_page.gather(self.inbox, self.store, caller, item_id, site, self.threads)
+        return await item_page.gather(self.inbox, self.store, caller, item_id, site, self.threads, self.reasons)
 
     @property
     def confirmations(self) -> dict[str, Ask]:
@@ -112,7 +116,7 @@ class Desk:
             page.item["id"],
             revision=decisions.number(posted),
             hash=str(posted.get("hash", "")),
-            notes=decisions.text(posted, "revision_notes") or "",
+            notes=decisions.text(posted, "revision_notes") or decisions.text(posted, "saved") or "",
             grace=self.undo_window,
             via=decisions.VIA,
             key=key,
@@ -164,6 +168,12 @@ class Desk:
         lasts = SNOOZES.get(str(posted.get("for") or ""))
         await self.inbox.snooze(page.caller, page.item["id"], times.now() + lasts if lasts else None)
         return await self._onwards(page, wanted) if lasts else Onward(page.item["id"])
+
+    async def assign(self, page: ItemPage, posted: FormData, wanted: Wanted, key: str) -> Onward:
+        """Makes a person the owner: the one of the button, nobody (`none`), or the one whose name was typed."""
+        person = str(posted.get("to") or posted.get("owner") or "").strip()
+        await self.inbox.assign(page.caller, page.item["id"], None if person == "none" else person)
+        return Onward(page.item["id"])
 
     async def claim(self, page: ItemPage, posted: FormData, wanted: Wanted, key: str) -> Onward:
         act = self.inbox.unclaim if posted.get("release") else self.inbox.claim

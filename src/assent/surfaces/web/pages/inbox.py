@@ -27,11 +27,12 @@ from assent.surfaces.web.views.facets import facets, suggestions
 from assent.surfaces.web.views.item_list import TABS, Wanted
 from assent.surfaces.web.views.item_page import Attempt, ItemPage
 from assent.surfaces.web.views.presence import Presence
-from assent.surfaces.web.views.shell import Shell
+from assent.surfaces.web.views.shell import MINE, Shell
 
 Text = Annotated[str, Query(max_length=500)]
 Part = Annotated[str, Header(alias="Assent-Part", max_length=20)]
 _MOST_FIELDS = 20_000
+OWN_LISTS = frozenset(entry.filter for entry in MINE)
 _ICON_HEADERS = {"Cache-Control": "private, max-age=86400", "X-Content-Type-Options": "nosniff"}
 
 
@@ -215,7 +216,8 @@ class _Pages:
         if part in ("detail", "row"):
             return await draw(f"parts/{part}.html", status=status, **facts)
         template = f"parts/{part}.html" if part else "inbox.html"
-        return await self.shell.show(caller, template, here=wanted.inbox or "inbox", status=status, **facts)
+        here = wanted.inbox or (wanted.q if wanted.q in OWN_LISTS else "inbox")
+        return await self.shell.show(caller, template, here=here, status=status, **facts)
 
     async def _listed(self, caller: Principal, wanted: Wanted, cursor: str | None = None) -> item_list.Listing:
         return await item_list.gather(self.desk.inbox, self.desk.store, caller, wanted, cursor)

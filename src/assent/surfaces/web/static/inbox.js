@@ -65,11 +65,18 @@ async function show(response, push = true) {
   document.title = `${now.title} · Assent`;
   mark();
   prepare(detail);
+  report(detail);
   if (now.item !== item || now.hash !== hash) settle();
   else release();
   if (now.item !== item) find("h2", detail).focus({ preventScroll: true });
   if (address.hash) find(address.hash, detail)?.scrollIntoView();
   return true;
+}
+
+/** Tells screen readers what was just done. The region is always in the page: a region that appears is not read. */
+function report(within) {
+  const told = find(".toasts .told:not([role]) p", within)?.textContent.trim();
+  if (told) document.getElementById("said").textContent = told;
 }
 
 /** A response without an item: follows a redirect or shows the error. Never navigates to a POST-only URL. */
@@ -117,7 +124,8 @@ function mark() {
   }
 }
 
-addEventListener("popstate", () => (detail && /^\/inbox\/[0-9a-f-]{36}$/.test(location.pathname) ? open(location.href, false) : location.reload()));
+const shows = (path) => find("[data-item]", detail)?.dataset.item === path.split("/").at(-1);
+addEventListener("popstate", () => (location.hash && shows(location.pathname) ? null : detail && /^\/inbox\/[0-9a-f-]{36}$/.test(location.pathname) ? open(location.href, false) : location.reload()));
 
 list?.addEventListener("click", (event) => {
   const link = event.target.closest(".request a");
@@ -467,6 +475,20 @@ document.addEventListener("input", (event) => {
   saving = setTimeout(saveDraft, 500);
 });
 
+// Names and saved reasons for the field that somebody writes in.
+
+document.addEventListener("input", async ({ target }) => {
+  if (target.matches("[data-people]")) (await import("./people.js")).complete(target);
+});
+document.addEventListener("change", ({ target }) => {
+  if (!target.matches("[data-fill]") || !target.value) return;
+  const field = find("textarea", target.form);
+  field.value = [field.value.trim(), target.value].filter(Boolean).join("\n");
+  target.value = "";
+  field.focus();
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+});
+
 function keepDraft() {
   if (clean) return;
   clearTimeout(saving);
@@ -504,9 +526,11 @@ setInterval(tick, 30_000);
 let since = new Set();
 let soon;
 let touched = new Set();
+/** Events after which the request is still the same. */
+const UNCHANGED = new Set(["item.assigned", "item.unassigned", "item.claimed", "item.unclaimed", "item.commented", "item.recommended"]);
 function noticed({ kind, item }) {
   since.add(item.id);
-  if (!["item.claimed", "item.unclaimed", "item.commented", "item.recommended"].includes(kind)) touched.add(item.id);
+  if (!UNCHANGED.has(kind)) touched.add(item.id);
   soonRefresh();
 }
 
@@ -602,6 +626,7 @@ document.addEventListener("click", async (event) => {
 setUpKeys({ open: (link) => (detail && list?.offsetParent ? open(link.href) : link.click()), toggle: (box) => box.click() });
 setUpList(list);
 prepare(document);
+setTimeout(report);
 if (find("[data-item]", detail)) settle();
 mark();
 const kinds = find("#main")?.dataset.kinds;

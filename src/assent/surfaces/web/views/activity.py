@@ -28,6 +28,8 @@ _ICONS = {
     "grant.done": "check",
     "grant.failed": "cross",
     "grant.in_doubt": "alert",
+    "item.assigned": "person",
+    "item.unassigned": "person",
     "comment": "question",
 }
 _REVISED = frozenset({"item.revised", "item.resubmitted", "item.edited"})
@@ -41,6 +43,10 @@ class Entry:
     icon: str
     text: str = ""
     via: str = ""
+    person: str | None = None
+    """The person whom the event is about."""
+
+    mentions: Sequence[str] = ()
     revision: View | None = None
     changes: Sequence[Change] = field(default_factory=list)
 
@@ -53,7 +59,10 @@ def feed(revisions: Sequence[View], comments: Sequence[View], timeline: Sequence
     """Oldest first."""
     numbered = {view["revision"]: (before, view) for before, view in zip([None, *revisions], revisions, strict=False)}
     told = [_event(event, numbered) for event in timeline if event["kind"] not in _LEFT_OUT]
-    said = [Entry(one["at"], one["actor"], "comment", _ICONS["comment"], one["text"]) for one in comments]
+    said = [
+        Entry(view["at"], view["actor"], "comment", _ICONS["comment"], view["text"], mentions=view["mentions"])
+        for view in comments
+    ]
     return sorted([*told, *said], key=lambda entry: entry.at)
 
 
@@ -68,6 +77,8 @@ def _event(event: View, revisions: Mapping[Any, tuple[View | None, View]]) -> En
         _ICONS.get(kind, "dot"),
         str(notes or words.details(event)),
         words.surface(event),
+        payload.get("owner"),
+        (),
         revision,
         diffs.between(before, revision) if before and revision else (),
     )

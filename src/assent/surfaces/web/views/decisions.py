@@ -170,7 +170,7 @@ def _verb(choice: Choice, posted: Posted) -> Verb:
 def _verdict(choice: Choice, verb: Verb, posted: Posted) -> Verdict:
     key, message = choice.action["key"], text(posted, f"{choice.prefix}message")
     if message is None and verb is Verb.REJECT:
-        message = text(posted, "message")
+        message = text(posted, "message") or text(posted, "saved")
     if verb is Verb.EDIT:
         args = edited(choice, posted)
         if canonical.text(args) != choice.action["args_text"]:

@@ -16,6 +16,7 @@ _RISKS = ("critical", "high", "medium", "low")
 _MOST_VALUES = 12
 _AGES = (("1h", "1 hour"), ("1d", "1 day"), ("7d", "1 week"))
 _MARKS = (("claimed", "Claimed"), ("snoozed", "Snoozed"), ("gated", "Gated"), ("in-doubt", "In doubt"))
+_OWNERS = (("me", "Me"), ("none", "Nobody"))
 _SORTS = (("newest", "Newest"), ("oldest", "Oldest"), ("deadline", "Deadline"), ("risk", "Highest risk"))
 _GROUPS = (("agent", "Agent"), ("thread", "Thread"), ("type", "Type"))
 
@@ -49,6 +50,7 @@ def facets(listed: Listing) -> list[Facet]:
         Facet("agent", "Agent", _agents(found.get("agent", {}), names)),
     ]
     fixed = [
+        Facet("owner", "Owner", [Choice(*owner) for owner in _OWNERS]),
         Facet("older", "Older than", [Choice(*age) for age in _AGES]),
         Facet("is", "Only", [Choice(*mark) for mark in _MARKS]),
         Facet("sort", "Sort", [Choice(*sort) for sort in _SORTS]),

@@ -136,7 +136,7 @@ async def gather(inbox: Inbox, store: Store, caller: Principal, wanted: Wanted, 
 
 
 def _actors(item: View) -> list[str | None]:
-    return [item["requester"], item["decided_by"], item["claim"] and item["claim"]["by"]]
+    return [item["requester"], item["decided_by"], item["owner"], item["claim"] and item["claim"]["by"]]
 
 
 async def following(inbox: Inbox, caller: Principal, wanted: Wanted, item_id: str) -> str | None:

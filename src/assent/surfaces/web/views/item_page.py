@@ -13,6 +13,7 @@ from starlette.datastructures import FormData as Posted
 from assent.errors import AssentError, StaleRevision
 from assent.identity.model.access import Principal, Scope
 from assent.kernel.store.ports import Store
+from assent.review.collaboration.reasons import Reasons
 from assent.review.inbox import Inbox
 from assent.review.model.secrets import MASK
 from assent.runs.threads import Threads
@@ -74,6 +75,13 @@ class ItemPage:
 
     after: Sequence[View] = ()
     """The items that follow this one."""
+
+    reasons: Sequence[View] = ()
+    """The saved reasons of the tenant."""
+
+    def saved_reasons(self, use: str) -> list[View]:
+        """Those for a rejection (`reject`), or for a request for a revision (`revision`)."""
+        return [reason for reason in self.reasons if reason["use"] in (use, "both")]
 
     @property
     def heading(self) -> str:
@@ -315,16 +323,20 @@ async def gather(
     item_id: str,
     site: Site | None = None,
     threads: Threads | None = None,
+    reasons: Reasons | None = None,
 ) -> ItemPage:
     item, revisions, comments, timeline = await inbox.opened(caller, item_id)
     before, after = await _around(inbox, caller, item)
     context = await contexts.gather(threads, caller, item)
-    actors = [item["requester"], item["decided_by"], (item["claim"] or {}).get("by")]
+    actors = [item["requester"], item["decided_by"], item["owner"], (item["claim"] or {}).get("by")]
     actors += [entry["actor"] for entry in (*comments, *timeline, *item["decisions"])]
+    actors += [actor for comment in comments for actor in comment["mentions"]]
+    actors += [(event["payload"] or {}).get("owner") for event in timeline if event["kind"] == "item.assigned"]
     actors += [revision["author"] for revision in revisions]
     actors += [decision["actor"] for earlier in before for decision in earlier["decisions"]]
     names = await people.names(store, caller, actors)
-    return ItemPage(item, revisions, comments, timeline, names, caller, site or Site(), context, before, after)
+    saved = await reasons.list(caller) if reasons and "decide" in item["can"] else []
+    return ItemPage(item, revisions, comments, timeline, names, caller, site or Site(), context, before, after, saved)
 
 
 async def _around(inbox: Inbox, caller: Principal, item: View) -> tuple[list[View], list[View]]:

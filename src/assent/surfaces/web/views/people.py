@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from assent.identity.model.access import Principal
 from assent.identity.rows import keys, users
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
+from assent.review.collaboration.mentions import named_in
 from assent.surfaces.web.language import gettext as _
 
 _SHORT = 32
@@ -21,10 +22,11 @@ class Names:
 
     me: str
     known: Mapping[str, str] = field(default_factory=dict)
+    own: str = ""
 
     def knowing(self, others: Names) -> Names:
         """Returns these names merged with others."""
-        return Names(self.me, {**self.known, **others.known})
+        return Names(self.me, {**self.known, **others.known}, self.own)
 
     def of(self, actor: str | None) -> str:
         if not actor:
@@ -35,10 +37,20 @@ class Names:
         short = id if len(id) <= _SHORT else f"{kind} {id[-8:]}"
         return self.known.get(actor) or short or actor
 
+    def parts(self, text: str, mentioned: Sequence[str]) -> Iterator[tuple[str, bool]]:
+        """The text in parts; a part is a mention of one of these actors, or plain."""
+        known = {self.me: self.own, **self.known}
+        at = 0
+        for named in named_in(text, [known[actor] for actor in mentioned if known.get(actor)]):
+            yield text[at : named.start], False
+            yield text[named.start : named.end], True
+            at = named.end
+        yield text[at:], False
+
 
 async def names(store: Store, reader: Principal, actors: Iterable[str | None]) -> Names:
     wanted = sorted({actor for actor in actors if actor and actor != reader.actor})
-    return Names(reader.actor, await store.read(reader.tenant, _names, wanted) if wanted else {})
+    return Names(reader.actor, await store.read(reader.tenant, _names, wanted) if wanted else {}, reader.name)
 
 
 def _names(tx: Tx, actors: list[str]) -> dict[str, str]:

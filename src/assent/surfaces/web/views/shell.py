@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fastapi.responses import HTMLResponse
@@ -12,6 +12,7 @@ from assent.errors import NotFound
 from assent.identity.model.access import Principal, Scope
 from assent.review.inbox import Inbox
 from assent.review.inboxes import Inboxes
+from assent.review.model import filters
 from assent.surfaces.web.rendering import draw
 
 
@@ -30,6 +31,19 @@ PLACES = (
     Place("policies", "/inbox/policies", "Policies", "shield"),
     Place("audit", "/inbox/audit", "Audit", "history"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Mine:
+    """A list of the caller's own items."""
+
+    filter: str
+    label: str
+    icon: str
+    count: int = 0
+
+
+MINE = (Mine("owner:me", "Assigned to me", "person"), Mine("mentions:me", "Mentions", "at"))
 
 
 class Shell:
@@ -53,7 +67,15 @@ class Shell:
         waiting = (await self._inbox.list(caller, filter="is:pending", limit=1)).counts["pending"]
         inboxes = await self.inboxes.list(caller)
         around = {"places": PLACES, "waiting": waiting, "inboxes": inboxes, "failures": self._failures}
+        around["mine"] = await self._mine(caller)
         return await draw(template, status=status, caller=caller, here=here, **around, **facts)
+
+    async def _mine(self, caller: Principal) -> list[Mine]:
+        """The lists of the caller's own items, with the number of pending ones."""
+        if not caller.is_person:
+            return []
+        counts = await self._inbox.pending(caller, [filters.parse(entry.filter) for entry in MINE])
+        return [replace(entry, count=count.number) for entry, count in zip(MINE, counts, strict=True)]
 
     async def refuse(self, caller: Principal, scope: Scope, *, here: str, title: str) -> HTMLResponse:
         """Renders a 403 page that names the missing scope."""

@@ -1,0 +1,1 @@
+"""How people work on items together: comments that mention people, owners, saved reasons."""

@@ -236,3 +236,17 @@ async def test_notes_of_a_reviewer_reach_the_agent(desk: Desk) -> None:
     done = await desk.settled(thread)
     assert "shorter, please" in said(done)
     assert desk.ran == []
+
+
+@pytest.mark.promise("REVIEW-12")
+@pytest.mark.parametrize("graph", GATED)
+async def test_result_of_an_approved_call_tells_the_comments(desk: Desk, graph: str) -> None:
+    thread = await desk.start(graph, ("send_email", {"to": "bob"}))
+    [item] = await desk.items()
+    await desk.ana.post(f"/api/inbox/items/{item['id']}/comments", json={"text": "only this once"})
+    await desk.decide(item)
+    results = [message for message in (await desk.settled(thread))["values"]["messages"] if message["type"] == "tool"]
+    assert desk.ran == ["bob"]
+    assert results[-1]["content"].endswith("Comments:\nana: only this once")
+    [grant] = (await desk.items(""))[0]["grants"]
+    assert "Comments:" not in grant["result"], "the recorded result is the tool's own"

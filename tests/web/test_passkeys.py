@@ -13,9 +13,7 @@ from assent.identity.model.access import operator
 from tests.cli.command import Server, execute, serving
 from tests.web.conftest import VIOLATIONS, Desk
 from tests.web.test_browser import ask, stands
-from tests.web.test_quality import axe, violations
-
-__all__ = ["axe"]
+from tests.web.test_quality import violations
 
 ACCOUNT = "/inbox/settings/account"
 POLICY = """

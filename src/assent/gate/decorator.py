@@ -95,6 +95,9 @@ class _Guarded:
     def edited(self, result: Any, args: Json) -> Any:
         return result
 
+    def commented(self, result: Any, comments: str) -> Any:
+        return results.with_comments(result, comments) if self._of_model else result
+
     def again(self, recorded: Json) -> Any:
         text = results.settled(recorded)
         if text is None:

@@ -126,6 +126,9 @@ class _ToolCall:
         ran = f"{notice} Executed instead: {self.name} with arguments {json.dumps(args, default=str)}."
         return result.model_copy(update={"content": f"{ran}\n\nTool response:\n{result.content}"})
 
+    def commented(self, result: Any, comments: str) -> Any:
+        return results.with_comments(result, comments)
+
     def again(self, recorded: Json) -> Any:
         text = results.settled(recorded)
         return results.restored(recorded) if text is None else self._message(text, "success")

@@ -27,6 +27,7 @@ from assent.gate.task import Task, questions_in
 from assent.kernel import canonical
 from assent.kernel.canonical import Json
 from assent.kernel.store.transaction import Tx
+from assent.review.decisions.consequences import heard_after
 from assent.review.model.grants import Call, Grant, Passage, Passing, covers
 from assent.review.model.policies import Effect
 from assent.review.model.questions import Verb, Verdict
@@ -89,6 +90,10 @@ class Guarded(Protocol):
 
     def edited(self, result: Any, args: Json) -> Any:
         """The result of a call that a person edited before it ran."""
+        ...
+
+    def commented(self, result: Any, comments: str) -> Any:
+        """The result with the comments of reviewers, if a model reads it."""
         ...
 
     def again(self, recorded: Json) -> Any:
@@ -198,7 +203,8 @@ def _granted(task: Task, keeper: Keeper, guarded: Guarded, made: Call, asked: _Q
             reason = passage.reason if asked.answered or passage.reason != FIRST else None
             yield from _ask(task, keeper, asked, *asking.question(made, reason))
     yield from _noted(mark_answers)
-    return result if call is made else guarded.edited(result, call.args)
+    ran = result if call is made else guarded.edited(result, call.args)
+    return guarded.commented(ran, passage.comments) if passage.comments else ran
 
 
 def _forbidden(task: Task, keeper: Keeper, calls: Sequence[Call]) -> Generator[Step, Any, Judged | None]:
@@ -223,7 +229,8 @@ def _consumed(
 
 
 def _consuming(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], Passage]:
-    return partial(gate.consume, call=call, attempt=keeper.attempt, has_answer=task.has_answer)
+    consume = partial(gate.consume, call=call, attempt=keeper.attempt, has_answer=task.has_answer)
+    return lambda tx: heard_after(tx, consume(tx))
 
 
 def _recalling(keeper: Keeper, call: Call) -> Callable[[Tx], Passage]:

@@ -45,6 +45,17 @@ def is_failure(result: Any) -> bool:
     return isinstance(result, ToolMessage) and result.status == "error"
 
 
+def with_comments(result: Any, comments: str) -> Any:
+    """The result of a tool with the comments of reviewers for the model. Only a text can hold them."""
+    if isinstance(result, ToolMessage):
+        return result.model_copy(update={"content": with_comments(result.content, comments)})
+    if isinstance(result, str):
+        return f"{result}\n\n{comments}"
+    if isinstance(result, list) and all(isinstance(part, str | dict) for part in result):
+        return [*result, {"type": "text", "text": comments}]
+    return result
+
+
 def restored(kept: Json) -> Any:
     """Returns the recorded result, or raises the error recorded in its place."""
     if isinstance(kept, dict) and "value" in kept:

@@ -15,16 +15,17 @@ from assent.kernel.canonical import Json
 from assent.kernel.store.transaction import Tx
 from assent.kernel.timeline import Event
 from assent.outbox import deliveries
+from assent.review.decisions.comments import name_of
 from assent.review.decisions.consequences import Case, case_of, doubts
 from assent.review.decisions.rights import is_person, require_right
-from assent.review.decisions.views import decision_view, name_of
-from assent.review.dialects import feedback
+from assent.review.decisions.views import decision_view
+from assent.review.dialects import feedback, heard_with
 from assent.review.model.calls.kinds import cautions_of
-from assent.review.model.grants import Grant, GrantStatus
+from assent.review.model.grants import GATE, Grant, GrantStatus
 from assent.review.model.items import Execution, Item, ItemStatus, Revision
 from assent.review.model.masking import quoted
 from assent.review.model.policies import Risk
-from assent.review.model.questions import TOO_MANY, Action, ItemType, Question, headline
+from assent.review.model.questions import TOO_MANY, Action, ItemType, Question, Verb, headline
 from assent.review.model.secrets import Cover, Text, shown_schema
 from assent.review.model.terms import shown_args
 from assent.review.rows import decisions, grants, items
@@ -150,6 +151,7 @@ def full(tx: Tx, caller: Principal, item: Item, case: Case | None = None) -> Vie
         "links": items.links_of(tx, item.id),
         "followed_by": items.following(tx, item),
         "comments": items.size_of_comments(tx, item.id)[0],
+        "hears": _hears(case),
         "can": _can(tx, caller, case, let=refusal is None),
         "deciders": _deciders(case),
         "refusal": refusal,
@@ -311,6 +313,17 @@ def _can(tx: Tx, caller: Principal, case: Case, *, let: bool) -> list[str]:
 
 def _may_allow_always(caller: Principal, item: Item) -> bool:
     return is_person(caller) and caller.may(Scope.POLICY_WRITE) and item.type == ItemType.TOOL and not item.held
+
+
+def _hears(case: Case) -> list[str]:
+    """The verbs with which comments reach the agent's model. The callback of a request has them with every decision,
+    and the gate adds them to the result of a call."""
+    allowed = {verb for action in case.question.actions for verb in action.allowed}
+    if case.item.held:
+        return sorted(allowed)
+    asked = case.revision.asked
+    by_gate = isinstance(asked, dict) and asked.get("gate") == GATE
+    return sorted(allowed & (heard_with(case.asked) | ({Verb.APPROVE, Verb.EDIT} if by_gate else set())))
 
 
 def _deciders(case: Case) -> list[View]:

@@ -476,8 +476,11 @@ def deliver(tx: Tx, item: Item, interrupt_id: str, value: Json) -> None:
     deliveries.add(tx, message.kind, subject=item.subject, target=message.target, body=body, delivery_id=message.id)
 
 
-def resumption(item: Item, interrupt_id: str, value: Json, *, wait: timedelta = timedelta()) -> Message:
-    """The message to the waiting run. Without a value, it ends the thread."""
+def resumption(
+    item: Item, interrupt_id: str, value: Json, *, wait: timedelta = timedelta(), said: Sequence[Json] = ()
+) -> Message:
+    """The message to the waiting run, with the comments on the question. Without a value, it ends the thread."""
     body = {"item_id": item.id, "thread_id": item.thread_id, "run_id": item.run_id, "gated": item.gated}
     payload = {**body, "interrupt_id": interrupt_id, "value": value}
+    payload |= {"comments": list(said)} if said else {}
     return Message(new_id(), RESUME, f"thread:{item.thread_id}", payload, wait)

@@ -66,18 +66,19 @@ def _resume(tx: Tx, delivery: Delivery, body: dict[str, Any]) -> Failure | None:
         return Failure("the thread was deleted", final=True)
     if _is_withdrawn(tx, delivery, body):
         return WITHDRAWN
-    interrupt_id, asked = body["interrupt_id"], decided.asked_by(tx, body["item_id"])
+    interrupt_id, asked, said = body["interrupt_id"], decided.asked_by(tx, body["item_id"]), body.get("comments", [])
     before = run_before(tx, thread, body["run_id"])
     if before is None:
         return decided.fail(tx, delivery, asked, "the thread has no run to continue")
     if _is_breakpoint(body):
-        start_continuation(tx, delivery.id, thread, before, asked, None)
+        start_continuation(tx, delivery.id, thread, before, asked, None, said)
+        decided.note_contribution(tx, body["item_id"], thread.id, said)
         return None
     if holds.is_stopped(tx, thread.id):
         return Failure("the thread is stopped at a breakpoint, which is decided first")
     if all(question["id"] != interrupt_id for question in thread.pending):
         return decided.fail(tx, delivery, asked, "the thread no longer asks this question")
-    start_continuation(tx, delivery.id, thread, before, asked, {"resume": {interrupt_id: body["value"]}})
+    start_continuation(tx, delivery.id, thread, before, asked, {"resume": {interrupt_id: body["value"]}}, said)
     recorded = answers.give(
         tx,
         thread_id=thread.id,
@@ -88,7 +89,7 @@ def _resume(tx: Tx, delivery: Delivery, body: dict[str, Any]) -> Failure | None:
     )
     if not recorded:
         raise AssertionError("the question of a decided item has another answer")
-    decided.note_contribution(tx, body["item_id"], thread.id)
+    decided.note_contribution(tx, body["item_id"], thread.id, said)
     return None
 
 

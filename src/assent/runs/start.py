@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -21,7 +21,7 @@ from assent.runs import cancellation
 from assent.runs.admission import Arrival, arrive
 from assent.runs.continuation import note_configuration
 from assent.threads.model.assistants import Assistant
-from assent.threads.model.configs import clean_configurable, clean_metadata, clean_run_metadata, merge
+from assent.threads.model.configs import DECISION, clean_configurable, clean_metadata, clean_run_metadata, merge
 from assent.threads.model.identities import Identity, stand_in
 from assent.threads.model.runs import Cancel, Cancelled, Run, Strategy, durable, either
 from assent.threads.model.threads import Thread, ThreadStatus
@@ -57,10 +57,16 @@ def start(
 
 
 def start_continuation(
-    tx: Tx, run_id: str, thread: Thread, before: Run, asked: Item | None, command: dict[str, Any] | None
+    tx: Tx,
+    run_id: str,
+    thread: Thread,
+    before: Run,
+    asked: Item | None,
+    command: dict[str, Any] | None,
+    said: Sequence[Mapping[str, Any]] = (),
 ) -> Run:
     """Starts the run that delivers a decision to its thread: with the settings of the run before it, and the answer as
-    its input. Its actor is the requester of the item."""
+    its input. Its metadata has the comments (`said`) on the question. Its actor is the requester of the item."""
     kwargs = {**before.kwargs, "input": None, "command": command, "checkpoint": None}
     kwargs = durable(kwargs) if asked is not None and asked.gated else kwargs
     actor = asked.requester if asked is not None and asked.requester != "system" else before.actor
@@ -78,13 +84,21 @@ def start_continuation(
         wake_at=None,
         temporary=before.temporary,
         multitask_strategy=Strategy.ENQUEUE,
-        metadata=before.metadata,
+        metadata=_with_comments(before.metadata, asked, said),
         kwargs=kwargs,
         webhook=before.webhook,
     )
     run = _inserted(tx, run_id)
     _enqueue(tx, run, waits=runs.is_held(tx, thread), present=None)
     return run
+
+
+def _with_comments(
+    metadata: Mapping[str, Any], asked: Item | None, said: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Without the comments of an earlier decision."""
+    kept = {name: value for name, value in metadata.items() if name != DECISION}
+    return {**kept, DECISION: {"item_id": asked.id, "comments": list(said)}} if asked and said else kept
 
 
 def _thread_for(tx: Tx, caller: Principal, assistant: Assistant, request: RunRequest, place: Place) -> Thread:

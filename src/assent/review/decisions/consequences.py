@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache, cached_property, partial
 from typing import Any
 
-from assent.errors import InDoubt
+from assent.errors import InDoubt, InvalidDecision
+from assent.kernel.canonical import Json
 from assent.kernel.ids import new_id
 from assent.kernel.store.transaction import Tx
 from assent.outbox.model import WEBHOOK
 from assent.review import dialects, thread_items
+from assent.review.decisions import comments
+from assent.review.decisions.comments import Said
 from assent.review.model import questions
 from assent.review.model.decisions import REVISION_REQUEST, verdict_to_json
-from assent.review.model.grants import seal
+from assent.review.model.grants import Passage, Passing, seal
 from assent.review.model.items import Item, ItemStatus, Revision, as_asked
 from assent.review.model.lifecycle import Message, Permit
 from assent.review.model.questions import Action, Question, Verb, Verdict
@@ -23,8 +27,10 @@ from assent.review.model.risks import Rating
 from assent.review.model.secrets import EVERYTHING, MASK, Cover, Text
 from assent.review.model.terms import Terms, is_secret_answer, ratings_of, secrets_in, secrets_said, within
 from assent.review.rows import grants, items, secrets
+from assent.threads.rows import contributors
 
 _AT_ONCE = timedelta()
+_RAN = (Passing.GO, Passing.REPEAT)
 
 
 @dataclass(frozen=True)
@@ -117,8 +123,28 @@ def message(
         if case.item.workspace_run_id is not None:
             return _wake_up(tx, case, payload, wait=grace)
         return callback(tx, case, payload, wait=grace)
-    value = dialects.encode(case.asked, as_asked(as_revised(verdicts), case.revision))
-    return thread_items.resumption(case.item, str(case.item.interrupt_id), value, wait=grace)
+    said = comments.said_on(tx, case.item, case.words)
+    answer = as_asked(as_revised(verdicts), case.revision)
+    value = _encoded(case, answer, said if kind != REVISION_REQUEST else [])
+    told = [comment.to_json() for comment in said]
+    return thread_items.resumption(case.item, str(case.item.interrupt_id), value, wait=grace, said=told)
+
+
+def _encoded(case: Case, answer: tuple[Verdict, ...], said: Sequence[Said]) -> Json:
+    """The answer, with the comments where it has a text for them. A schema that refuses the longer text wins."""
+    if said:
+        with suppress(InvalidDecision):
+            return dialects.encode(case.asked, dialects.with_text(case.asked, answer, comments.spelled(said)))
+    return dialects.encode(case.asked, answer)
+
+
+def heard_after(tx: Tx, passage: Passage) -> Passage:
+    """With the comments that the result of an approved call tells its agent."""
+    item = items.get(tx, passage.grant.item_id) if passage.grant and passage.passing in _RAN else None
+    said = comments.said_on(tx, item, case_of(tx, item).words) if item else []
+    for comment in said:
+        contributors.add(tx, str(item and item.thread_id), comment.actor)
+    return replace(passage, comments=comments.spelled(said)) if said else passage
 
 
 def _wake_up(tx: Tx, case: Case, told: dict[str, Any], *, wait: timedelta) -> Message | None:
@@ -148,11 +174,11 @@ def callback(tx: Tx, case: Case, told: dict[str, Any], *, wait: timedelta = _AT_
         return None
     facts = {"item_id": item.id, "type": item.type, "revision": item.revision, "hash": item.hash}
     words = secrets.AuthorWords(tx, item, case.words)
-    comments = [
+    said = [
         {"actor": row.actor, "text": words.of(row.actor).without(row.text), "at": row.at.isoformat()}
         for row in items.comments_of(tx, item.id)
     ]
-    body = {"event": "item", **facts, **told, "comments": comments}
+    body = {"event": "item", **facts, **told, "comments": said}
     return Message(new_id(), WEBHOOK, item.callback, body, wait)
 
 

@@ -28,11 +28,11 @@ from assent.kernel.canonical import Json
 from assent.kernel.ids import new_id
 from assent.kernel.store.transaction import Tx
 from assent.review import changes, dialects, item_terms, item_words, thread_items
-from assent.review.decisions import confirmation, consequences
+from assent.review.decisions import comments, confirmation, consequences
 from assent.review.decisions.confirmation import Options
 from assent.review.decisions.consequences import Case, case_of, case_with
 from assent.review.decisions.rights import counted, editors, is_person, may_still_decide, require_right
-from assent.review.decisions.views import decision_view, masked_parts, name_of, with_secrets
+from assent.review.decisions.views import decision_view, masked_parts, with_secrets
 from assent.review.model import questions
 from assent.review.model.decisions import DECISION, REVISION_REQUEST, Decision
 from assent.review.model.items import LONGEST_GRACE, Item, ItemStatus, Revision, as_asked, edits_in
@@ -40,7 +40,6 @@ from assent.review.model.lifecycle import Agreed, Decided, Edited, Message, Revi
 from assent.review.model.questions import Action, Question, Resolution, Verb, Verdict
 from assent.review.model.terms import Terms, stricter
 from assent.review.rows import decisions, items, secrets
-from assent.threads.rows import contributors
 
 LANGGRAPH = "langgraph"
 """The surface of answers in a run of the LangGraph API: the run itself delivers them."""
@@ -210,7 +209,8 @@ def ask_for_revision(
         raise InvalidDecision(problems=[Problem("notes", "describe the change that is needed")])
     item.moved(ItemStatus.REVISION_REQUESTED)
     proposal = Proposal(revision, hash, notes=notes, grace=grace, via=via)
-    verdicts = () if item.held else _feedback(case, _with_comments(tx, case, notes))
+    said = comments.said_on(tx, item, case.words) if not item.held else []
+    verdicts = () if item.held else _feedback(case, "\n\n".join([notes, *([comments.spelled(said)] if said else [])]))
     decision, message = _decision(tx, caller, case, verdicts, proposal, closes=True, kind=REVISION_REQUEST)
     told = {"decision": decision.id, "revision": item.revision, "notes": case.words.without(notes), "via": via}
     undo_until = _undo_until(tx, grace)
@@ -501,19 +501,6 @@ def _told(case: Case, decision: Decision, resolution: Resolution, passkey: str |
     notes = decision.notes and case.words.without(decision.notes)
     details |= {"resolution": resolution, "notes": notes, "via": decision.via}
     return details | ({"passkey": passkey} if passkey else {})
-
-
-def _with_comments(tx: Tx, case: Case, notes: str) -> str:
-    """The notes, and the comments on this revision: an agent that waits in a run receives both at once. The authors of
-    the comments count as contributors to what it asks next."""
-    since = case.revision.created_at
-    said = [row for row in items.comments_of(tx, case.item.id) if since is None or row.at >= since]
-    if not said:
-        return notes
-    for row in said:
-        contributors.add(tx, str(case.item.thread_id), row.actor)
-    lines = [f"{name_of(tx, row.actor) or row.actor}: {case.words.without(row.text)}" for row in said]
-    return "\n".join([notes, "", "Comments:", *lines])
 
 
 def _feedback(case: Case, notes: str) -> tuple[Verdict, ...]:

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from assent.errors import Problem
-from assent.identity.model.access import Kind
-from assent.identity.rows import users
 from assent.kernel.store.transaction import Tx
+from assent.review.decisions.comments import name_of
 from assent.review.decisions.consequences import Case, case_of
 from assent.review.model.decisions import Decision, verdict_to_json
 from assent.review.model.questions import Verb, Verdict
@@ -38,13 +37,6 @@ def decision_view(tx: Tx, decision: Decision | None, case: Case | None = None) -
         "closes": decision.closes,
         "at": decision.at.isoformat(),
     }
-
-
-def name_of(tx: Tx, actor: str) -> str | None:
-    """The name of `reviewer:<id>`, if that user exists."""
-    kind, _, user_id = actor.partition(":")
-    user = users.by_id(tx, user_id) if kind == Kind.REVIEWER else None
-    return user.name if user else None
 
 
 def with_secrets(case: Case, verdict: Verdict) -> Verdict:

@@ -15,8 +15,10 @@ from assent.review.dialects.registry import (
     dialect_of,
     encode,
     feedback,
+    heard_with,
     negative,
     recognise,
+    with_text,
 )
 
 __all__ = [
@@ -31,7 +33,9 @@ __all__ = [
     "dialect_of",
     "encode",
     "feedback",
+    "heard_with",
     "negative",
     "question_of",
     "recognise",
+    "with_text",
 ]

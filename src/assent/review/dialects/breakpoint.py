@@ -18,6 +18,7 @@ from assent.review.model.questions import Action, Interrupt, ItemType, Question,
 
 NAME = "breakpoint"
 EXACT = True
+HEARS = frozenset[Verb]()
 
 _RULES = {**RULES, Verb.REJECT: NOTHING}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from assent.kernel.canonical import Json
-from assent.review.model.questions import Interrupt, Question, Verdict
+from assent.review.model.questions import Interrupt, Question, Verb, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,10 @@ class Dialect(Protocol):
     NAME: str
     EXACT: bool
     """Whether an answer in any other form would break the thread permanently, and is refused even on advisory items."""
+
+    HEARS: frozenset[Verb]
+    """The verbs with a text for the agent's model, where comments can follow it. A text that code reads, such as the
+    answer to a question, stays exactly as it was written."""
 
     def recognise(self, interrupt: Interrupt) -> Question | None:
         """The question, if it uses this dialect; a raw one with problems, if it uses it wrongly."""

@@ -25,6 +25,7 @@ from assent.review.model.questions import Action, Interrupt, ItemType, Question,
 
 NAME = "human_interrupt"
 EXACT = False
+HEARS = frozenset({Verb.RESPOND})
 
 
 class HumanInterruptConfig(TypedDict):

@@ -19,6 +19,7 @@ from assent.review.model.questions import TOO_MANY, Action, Interrupt, ItemType,
 
 NAME = "raw"
 EXACT = False
+HEARS = frozenset[Verb]()
 
 MAX_PROBLEMS = 50
 _RULES = {**RULES, Verb.RESPOND: TEXT_OR_JSON}

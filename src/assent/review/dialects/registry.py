@@ -18,8 +18,8 @@ from assent.review.dialects.dialect import Decoded, Dialect
 from assent.review.dialects.langchain import hitl_request, tool_approval
 from assent.review.dialects.mcp import form_elicitation, mcp_elicitation, oauth_url
 from assent.review.dialects.plain import plain
-from assent.review.dialects.verdicts import stringified
-from assent.review.model.questions import MOST_ACTIONS, Interrupt, ItemType, Question, Verdict
+from assent.review.dialects.verdicts import message_of, stringified
+from assent.review.model.questions import MOST_ACTIONS, Interrupt, ItemType, Question, Verb, Verdict
 
 DIALECTS: tuple[Dialect, ...] = (
     human_interrupt,
@@ -84,6 +84,21 @@ def negative(question: Question, reason: str) -> tuple[Verdict, ...] | None:
 
 def feedback(question: Question, notes: str) -> tuple[Verdict, ...] | None:
     return dialect_of(question).feedback(question, notes)
+
+
+def heard_with(question: Question) -> frozenset[Verb]:
+    return dialect_of(question).HEARS
+
+
+def with_text(question: Question, verdicts: Sequence[Verdict], text: str) -> tuple[Verdict, ...]:
+    """The verdicts with a text for the agent's model, once: after the first message that it reads."""
+    hears = heard_with(question)
+    first = next((verdict for verdict in verdicts if verdict.verb in hears), None)
+    return tuple(_saying(verdict, text) if verdict is first else verdict for verdict in verdicts)
+
+
+def _saying(verdict: Verdict, text: str) -> Verdict:
+    return replace(verdict, message="\n\n".join(filter(None, (message_of(verdict), text))))
 
 
 def mismatches(question: Question, value: Json) -> tuple[Problem, ...]:

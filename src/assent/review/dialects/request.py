@@ -18,6 +18,7 @@ from assent.review.model.questions import Action, Interrupt, ItemType, Question,
 
 NAME = "request"
 EXACT = True
+HEARS = frozenset[Verb]()
 
 ALLOWED = (Verb.APPROVE, Verb.EDIT, Verb.REJECT)
 POSSIBLE = (*ALLOWED, Verb.RESPOND, Verb.IGNORE)

@@ -18,6 +18,7 @@ from assent.review.model.questions import Action, Interrupt, ItemType, Question,
 
 NAME = "workspace_review"
 EXACT = False
+HEARS = frozenset[Verb]()
 EVENT = "review.requested"
 
 ALLOWED = (Verb.APPROVE, Verb.REJECT)

@@ -88,6 +88,9 @@ class Passage:
     doubtful: bool = False
     """Whether an equal call was started before and may have run: then only a person's decision lets it pass."""
 
+    comments: str | None = None
+    """The comments of reviewers that reach the agent with the result of the call."""
+
 
 def seal(*, tenant: str, thread_id: str, item_id: str, revision: int, tool: str, args: Json, call_id: str) -> str:
     """The hash of the approved call."""

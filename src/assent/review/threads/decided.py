@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from assent.kernel import events
 from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries
@@ -10,6 +13,7 @@ from assent.review.decisions.undo import reopen, still_asked
 from assent.review.model.items import Item, ItemStatus
 from assent.review.rows import decisions, items
 from assent.review.thread_items import SYSTEM
+from assent.threads.rows import contributors
 
 
 def asked_by(tx: Tx, item_id: str) -> Item | None:
@@ -32,8 +36,10 @@ def decider(tx: Tx, item_id: str) -> str:
     return decision.actor if decision else item.requester if item else SYSTEM
 
 
-def note_contribution(tx: Tx, item_id: str, thread_id: str) -> None:
-    """Records the author of the decision as a contributor of the thread."""
+def note_contribution(tx: Tx, item_id: str, thread_id: str, said: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Records the author of the decision, and those of the comments that it delivers, as contributors of the thread."""
+    for comment in said:
+        contributors.add(tx, thread_id, str(comment["actor"]))
     if (decision := decisions.closing(tx, item_id)) is not None:
         decisions.note_contribution(tx, decision, thread_id)
 

@@ -21,6 +21,7 @@ from assent.runs.engine.attempts import is_lasting
 from assent.runs.engine.namespaces import has_ended, is_hidden, is_of
 from assent.runs.engine.state_reads import state_of
 from assent.runs.project.project import config_for
+from assent.threads.model.configs import DECISION
 from assent.threads.model.runs import Outcome, Run, RunStatus
 from assent.threads.rows import checkpoints, runs
 
@@ -233,7 +234,7 @@ def _seen(run: Run) -> tuple[Any, ...]:
     config = {name: value for name, value in (run.kwargs.get("config") or {}).items() if name != "recursion_limit"}
     configurable = {k: v for k, v in (config.pop("configurable", None) or {}).items() if not k.startswith(_IDENTITY)}
     metadata = {**(config.pop("metadata", None) or {}), **run.metadata}
-    compared = {name: value for name, value in metadata.items() if name not in _OF_TASKS}
+    compared = {name: value for name, value in metadata.items() if name not in {*_OF_TASKS, DECISION}}
     return run.graph_id, run.assistant_id, run.actor, config, configurable, run.kwargs.get("context") or {}, compared
 
 

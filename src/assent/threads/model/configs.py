@@ -7,7 +7,10 @@ from typing import Any
 
 from assent.errors import BadRequest
 
-_OURS = frozenset({"thread_id", "run_id", "graph_id", "assistant_id", "user_id", "cron_id"})
+DECISION = "assent"
+"""The key of a run's metadata with the comments on the question that the run answers: `item_id` and `comments`."""
+
+_OURS = frozenset({"thread_id", "run_id", "graph_id", "assistant_id", "user_id", "cron_id", DECISION})
 _IDENTITY = "langgraph_auth_"
 _OUR_PREFIXES = ("__", "checkpoint_", _IDENTITY, "langgraph_request_id")
 _OUR_TAGS = "langsmith:"

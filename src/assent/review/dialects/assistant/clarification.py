@@ -15,6 +15,7 @@ from assent.review.model.questions import Action, Interrupt, ItemType, Question,
 
 NAME = "clarification"
 EXACT = False
+HEARS = frozenset[Verb]()
 
 _FIELDS = ("kind", "clarifications")
 _ENTRY = ("call_id", "question", "context")

@@ -17,6 +17,7 @@ from assent.review.model.questions import Action, Interrupt, ItemType, Question,
 
 NAME = "confirmation"
 EXACT = False
+HEARS = frozenset({Verb.REJECT})
 
 _RULES = {**RULES, Verb.EDIT: EDIT_SAME_TOOL, Verb.REJECT: REASON_NEEDED}
 _PARTS = {"key": "call_id", "verb": "approved", "args": "arguments", "message": "feedback"}

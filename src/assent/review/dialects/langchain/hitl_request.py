@@ -20,6 +20,7 @@ from assent.review.model.questions import Action, Interrupt, ItemType, Question,
 
 NAME = "hitl_request"
 EXACT = True
+HEARS = frozenset({Verb.REJECT, Verb.RESPOND})
 
 _ANSWER = Layout("decisions", lambda index: f"decisions[{index}]", decisions.PARTS)
 

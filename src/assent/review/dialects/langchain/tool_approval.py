@@ -20,6 +20,7 @@ from assent.review.model.questions import Action, Interrupt, ItemType, Question,
 
 NAME = "tool_approval"
 EXACT = True
+HEARS = frozenset({Verb.REJECT, Verb.RESPOND})
 
 _RULES = {**RULES, Verb.EDIT: EDIT_SAME_TOOL}
 _ANSWER = Layout("", lambda index: "", decisions.PARTS)

@@ -21,6 +21,7 @@ from assent.review.model.questions import Action, Interrupt, ItemType, Question,
 
 NAME = "form_elicitation"
 EXACT = False
+HEARS = frozenset[Verb]()
 
 _FIELDS = ("kind", "message", "schema")
 _BARE_RULES = {**RULES, Verb.ACCEPT: ANY_VALUE}

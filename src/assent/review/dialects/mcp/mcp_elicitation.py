@@ -20,6 +20,7 @@ from assent.review.model.questions import Action, Interrupt, ItemType, Question,
 
 NAME = "mcp_elicitation"
 EXACT = False
+HEARS = frozenset[Verb]()
 
 _RULES = {**RULES, Verb.ACCEPT: MAYBE_ARGS}
 _FIELDS = ("type", "tool_name", "requests")

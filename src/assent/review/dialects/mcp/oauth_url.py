@@ -19,6 +19,7 @@ from assent.review.model.questions import Action, Interrupt, ItemType, Question,
 
 NAME = "oauth_url"
 EXACT = False
+HEARS = frozenset[Verb]()
 
 _RULES = {**RULES, Verb.ACCEPT: NOTHING}
 _VERBS = {"accept": Verb.ACCEPT, "decline": Verb.DECLINE}

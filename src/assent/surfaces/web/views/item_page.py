@@ -121,6 +121,18 @@ class ItemPage:
             text = said_beyond(calls[0])
         return None if not text or any(choice.says(text) for choice in self.choices) else str(text)
 
+    @property
+    def hearing(self) -> str:
+        """How comments reach the agent."""
+        heard, allowed = set(self.item["hears"]), {str(verb) for choice in self.choices for verb in choice.allowed}
+        deaf = [word for verb, word in words.VERBS.items() if verb in allowed - heard]
+        if not deaf:
+            return _("The agent receives the comments with the decision.")
+        if not heard:
+            return _("This agent’s format has no text for comments: they are only in the metadata of the run.")
+        told = _("The agent receives the comments with the decision. With %(verbs)s, only the run’s metadata has them.")
+        return told % {"verbs": _(", ").join(map(_, deaf))}
+
     # The decision bar
 
     @property

@@ -16,6 +16,7 @@ import shutil
 import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,8 +46,15 @@ def chromium() -> str:
 async def browser(chromium: str) -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        _block_service_workers(browser)
         yield browser
         await browser.close()
+
+
+def _block_service_workers(browser: Browser) -> None:
+    """Unless a test asks for them: Playwright sees no requests of a page behind a service worker."""
+    new_context = browser.new_context
+    browser.new_context = partial(new_context, service_workers="block")  # type: ignore[method-assign]
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ from assent.surfaces.mcp import inbox_routes as inbox_mcp
 from assent.surfaces.mcp import routes as mcp
 from assent.surfaces.web import assets
 from assent.surfaces.web import errors as page_errors
-from assent.surfaces.web.pages import account, bulk, people, sign_in, standing
+from assent.surfaces.web.pages import account, bulk, installing, people, sign_in, standing
 from assent.surfaces.web.pages import audit as audit_pages
 from assent.surfaces.web.pages import crons as crons_pages
 from assent.surfaces.web.pages import inbox as inbox_pages
@@ -189,6 +189,7 @@ def _pages(
     relying, saved = Relying(settings.public_url), Reasons(store)
     sources = Sources(engine.threads, engine.assistants, engine.runs, engine.inbox, store)
     yield sign_in.routes(services.access, admission, shell, settings.undo_window)
+    yield installing.routes()
     yield inboxes_pages.routes(views, graphs, shell)
     yield policies_pages.routes(services.policies, services.passkeys, store, shell)
     yield audit_pages.routes(services.audit, store, shell)

@@ -35,13 +35,17 @@ def address(name: str) -> str:
 @cache
 def sprite() -> Markup:
     """The icons, inlined into every page to save a request."""
-    symbols = (_FOLDER / "icons.svg").read_text(encoding="utf-8").partition(">")[2]
+    symbols = text("icons.svg").partition(">")[2]
     return Markup('<svg class="sprite" aria-hidden="true">' + symbols)  # noqa: S704 - our own file
+
+
+def text(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
 
 
 def counted_icon(count: str) -> str:
     """The icon with a badge."""
-    icon = (_FOLDER / "icon.svg").read_text(encoding="utf-8").strip().removesuffix("</svg>")
+    icon = text("icon.svg").strip().removesuffix("</svg>")
     number = count if len(count) <= 2 else "99+"
     size, place = {1: (12, 17), 2: (10, 16.5)}.get(len(number), (7.5, 16))
     return (

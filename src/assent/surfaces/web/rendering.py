@@ -18,6 +18,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "manifest-src 'self'; worker-src 'self'; "
         "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     ),
     "Referrer-Policy": "same-origin",  # with no-referrer browsers send our own forms with `Origin: null`
@@ -61,7 +62,12 @@ def environment() -> Environment:
         problem=words.problem,
     )
     pages.globals.update(
-        words=words, static=assets.address, sprite=assets.sprite, preferences=preferences, type_sign=renderers.sign
+        words=words,
+        static=assets.address,
+        build=assets.build,
+        sprite=assets.sprite,
+        preferences=preferences,
+        type_sign=renderers.sign,
     )
     return pages  # type: ignore[no-any-return]
 

@@ -623,6 +623,9 @@ document.addEventListener("click", async (event) => {
   dialog.showModal();
 });
 
+// Installed as an app, or offline: the worker has the scripts and styles, and never data.
+addEventListener("load", () => navigator.serviceWorker?.register(document.getElementById("said").dataset.worker, { scope: "/inbox" }).catch(() => {}));
+
 setUpKeys({ open: (link) => (detail && list?.offsetParent ? open(link.href) : link.click()), toggle: (box) => box.click() });
 setUpList(list);
 prepare(document);

@@ -16,7 +16,7 @@ from assent import audit_key, secret_key
 from assent.audit.anchors import Anchoring, HeadFile
 from assent.audit.service import Audit
 from assent.identity.access import Access
-from assent.identity.agents import Agents
+from assent.identity.agents import AgentChange, Agents
 from assent.identity.keys import Keys
 from assent.identity.mandates import Mandates
 from assent.identity.model.access import DEFAULT_TENANT
@@ -32,6 +32,7 @@ from assent.outbox.model import AUDIT_HEAD, RESUME, WEBHOOK
 from assent.outbox.sender import Carry, Sender
 from assent.outbox.targets import Targets
 from assent.retention import Retention
+from assent.review.agent_rules import AgentPolicies
 from assent.review.deadlines import Deadlines
 from assent.review.deliveries import Deliveries
 from assent.review.inbox import Inbox
@@ -44,6 +45,7 @@ from assent.review.threads.retraction import Retraction
 from assent.review.workspace_reviews import WorkspaceReviews
 from assent.runs import cancellation
 from assent.runs.assistants.assistants import Assistants
+from assent.runs.backfill import ItemBackfill
 from assent.runs.bus.memory import MemoryBus
 from assent.runs.bus.news import News
 from assent.runs.crons.crons import Crons, StoredCrons
@@ -103,6 +105,7 @@ class Services:
     passkeys: Passkeys
     deliveries: Deliveries
     policies: Policies
+    agent_policies: AgentPolicies
     crons: StoredCrons
     onboarding: Onboarding
     retention: Retention
@@ -142,6 +145,7 @@ def create_services(store: Store, settings: Settings) -> Services:
     audit = Audit(store, key=key, heads_file=heads_file, masked=secrets.covered)
     keys = Keys(store, lifetime=settings.key_lifetime, changed=access.forget)
     users = Users(store, Retraction(cancellation.interrupt), changed=access.forget)
+    policies = Policies(store)
     return Services(
         store=store,
         access=access,
@@ -151,7 +155,8 @@ def create_services(store: Store, settings: Settings) -> Services:
         users=users,
         passkeys=Passkeys(store),
         deliveries=Deliveries(store, secret=partial(secret_key.load, settings)),
-        policies=Policies(store),
+        policies=policies,
+        agent_policies=AgentPolicies(store, policies),
         crons=StoredCrons(store),
         onboarding=Onboarding(access, users, keys),
         retention=Retention(
@@ -251,6 +256,7 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
     await queue.open()
     try:
         await Policies(store).provide(DEFAULT_TENANT, *policy_of(settings))
+        await Agents(store).provide(DEFAULT_TENANT, _agents_of(settings))
         await sender.open()
         await deadlines.open()
         await backfill.open()
@@ -306,6 +312,15 @@ async def open_importing(
         yield Importing(services.store, project, served.new_thread_visibility)
 
 
+@asynccontextmanager
+async def open_backfill(settings: Settings, loaded: LoadedGraphs) -> AsyncIterator[ItemBackfill]:
+    """Creates missing items in the database, also while servers run on it."""
+    async with open_services(settings) as services:
+        project = Project(loaded, services.store)
+        services.store.marks = project.marks
+        yield ItemBackfill(services.store, project)
+
+
 def _has_database(settings: Settings) -> bool:
     file = settings.database_file
     return (file is None or file.exists()) and migrations.current(settings.database) is not None
@@ -352,6 +367,14 @@ def policy_of(settings: Settings) -> tuple[Policy, str]:
     if settings.policy is not None:
         return read(settings.policy.read_text(encoding="utf-8")), FILE
     return (ASK_ALL if settings.mode is Mode.SERVE else ADVISE_ALL), BUILT_IN
+
+
+def _agents_of(settings: Settings) -> list[tuple[str, AgentChange]]:
+    """The agents of the settings file."""
+    return [
+        (agent.name, AgentChange(parent=agent.parent, human=agent.human, source=agent.source))
+        for agent in settings.agents
+    ]
 
 
 def _sender(store: Store, outbound: Outbound, resumption: Resumption, settings: Settings) -> Sender:

@@ -35,6 +35,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 from assent.errors import ConfigError, Invalid
+from assent.identity.model.agents import Source
 from assent.kernel.store.connections import FEWEST
 from assent.outbox.addresses import LOOPBACK, Allowed
 from assent.review.model.items import LONGEST_GRACE
@@ -91,6 +92,13 @@ def _receiver(value: str) -> str:
     return value
 
 
+def _json(value: Any) -> Any:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg}") from None
+
+
 def _public_address(value: str) -> str:
     """The address of the pages. Passkeys are bound to its host, so that has to be a domain."""
     url = urlsplit(_web_address(value))
@@ -128,6 +136,17 @@ class Mode(StrEnum):
     SERVE = "serve"
 
 
+class AgentSetting(BaseModel):
+    """An agent of the registry, as `assent.toml` names it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    parent: str | None = None
+    human: str | None = None
+    source: Source = Source.USER
+
+
 class Settings(BaseModel):
     """All settings. Documented in docs/settings.md, which a test compares with this class."""
 
@@ -136,6 +155,7 @@ class Settings(BaseModel):
     mode: Mode = Mode.DEV
     config: Path = Path("langgraph.json")
     policy: Path | None = None
+    agents: Annotated[tuple[AgentSetting, ...], BeforeValidator(_json)] = ()
     assistant: Annotated[str, Field(max_length=200)] | None = None
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 2024
@@ -249,13 +269,6 @@ def _mcp_address(value: str) -> str:
 def _list_or_json(value: Any) -> Any:
     """`a, b` or `["a", "b"]`."""
     return _json(value) if isinstance(value, str) and value.lstrip().startswith("[") else _listed(value)
-
-
-def _json(value: Any) -> Any:
-    try:
-        return json.loads(value) if isinstance(value, str) else value
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error.msg}") from None
 
 
 def _listed(value: Any) -> Any:

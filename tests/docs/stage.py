@@ -145,7 +145,10 @@ PRELUDES = {
     (
         "agents.md",
         'curl -s $URL/api/agents -H "x-api-key: $ADMIN_KEY"',
-    ): "export URL=@URL ADMIN_KEY=@KEY AGENT_KEY=@AGENT; assent users create ana --database @DATABASE",
+    ): (
+        "export URL=@URL ADMIN_KEY=@KEY AGENT_KEY=@AGENT ASSENT_URL=@URL ASSENT_API_KEY=@KEY; "
+        "assent users create ana --database @DATABASE"
+    ),
     ("cli.md", "assent inbox decide"): "echo '{\"account\": 20}' > args.json",
     (
         "inbox.md",

@@ -43,7 +43,7 @@ class Target:
         nothing = "0197c5a0-0000-7000-8000-000000000000"
         return {
             **{name: getattr(self, name) for name in ("thread_id", "run_id", "assistant_id", "item_id")},
-            "agent": "a agent",
+            **dict.fromkeys(("agent", "agent_id"), "a agent"),
             **dict.fromkeys(("key_id", "approval_id", "delivery_id", "cron_id"), nothing),
             **dict.fromkeys(("inbox_id", "passkey_id", "reason_id"), nothing),
             "name": "ana",
@@ -417,6 +417,7 @@ def inbox_mcp(target: Target) -> Iterator[Sent]:
 
 
 _ITEM = "/api/inbox/items/{item_id}"
+_AGENT = "/inbox/agents/{agent_id}"
 _REVIEW = "/api/workspace-reviews/{run_id}"
 _PAGE = "/inbox/{item_id}"
 ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
@@ -568,6 +569,11 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     "POST /inbox/audit/verification": pages,
     "POST /inbox/crons/{cron_id}/state": lambda target: iter([{"data": {"enabled": "yes"}}]),
     "POST /inbox/crons/{cron_id}/removal": pages,
+    "POST /inbox/agents": lambda target: from_pages({"name": "eve", "human": "ana", "source": "system"}),
+    f"POST {_AGENT}": lambda target: from_pages({"human": "ana", "source": "system"}),
+    f"POST {_AGENT}/removal": pages,
+    f"POST {_AGENT}/rules": lambda target: from_pages({"tool": "*", "then": "allow", "version": "1"}),
+    f"POST {_AGENT}/rules/removal": lambda target: from_pages({"number": "1", "version": "1"}),
     "POST /inbox/inboxes": inbox_pages,
     "POST /inbox/inboxes/{inbox_id}": inbox_pages,
     "POST /inbox/inboxes/{inbox_id}/removal": pages,

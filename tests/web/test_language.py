@@ -14,11 +14,12 @@ from assent.identity.model.access import Kind, Role
 from assent.outbox.model import AUDIT_HEAD, RESUME, WEBHOOK
 from assent.review.decisions import confirmation
 from assent.review.item_views import ItemPage as Found
+from assent.review.model import routing
 from assent.review.model.calls import kinds
 from assent.review.model.rules import loosening
 from assent.review.policies import API, BUILT_IN, FILE
 from assent.surfaces.web import language, preferences, renderers
-from assent.surfaces.web.pages import crons, insights, keys, people, reasons, standing
+from assent.surfaces.web.pages import agents, crons, insights, keys, people, reasons, standing
 from assent.surfaces.web.preferences import Preferences
 from assent.surfaces.web.rendering import environment
 from assent.surfaces.web.text import times, words
@@ -69,7 +70,7 @@ def in_tables() -> Iterator[str]:
     yield from reasons.USES.values()
     yield from preferences.THEMES.values()
     yield from (risk.capitalize() for risk in facets._RISKS)
-    signs = (thread_page.STATUSES, thread_page.RUNS, conversation._ROLES, insights.OUTCOMES, crons.SIGNS)
+    signs = (thread_page.STATUSES, thread_page.RUNS, conversation._ROLES, insights.OUTCOMES, crons.SIGNS, agents.ROUTES)
     yield from (sign.word for table in signs for sign in table.values())
     yield from (conversation._UNKNOWN.word, *insights.AGES, *(unit for *_, unit in charts._UNITS))
     yield from (sign.word for sign in policy_views.EFFECTS.values())
@@ -82,6 +83,7 @@ def in_tables() -> Iterator[str]:
         *Kind,
         *Role,
     )
+    yield from (*agents.SOURCES.values(), *routing.ADVICE.values())
     yield from (BUILT_IN, FILE, API, WEBHOOK, RESUME, AUDIT_HEAD)
     everything = Found([], None, {}, {"kind": dict.fromkeys(renderers.types(), 1), "agent": {"agent:bot": 1}})
     menus = facets.facets(Listing(Wanted(), everything, Names("")))

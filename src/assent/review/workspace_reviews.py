@@ -6,6 +6,7 @@ event: its item waits here, and its decision goes to the callback. Both have one
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
@@ -14,6 +15,7 @@ from assent.errors import Conflict, Forbidden, NotFound
 from assent.identity.agents import require_agent
 from assent.identity.model.access import Kind, Principal, Scope
 from assent.identity.model.agents import RegisteredAgent
+from assent.identity.rows import agents, users
 from assent.kernel import canonical
 from assent.kernel.canonical import Json
 from assent.kernel.quotas import quotas
@@ -31,6 +33,7 @@ from assent.review.item_views import View, full
 from assent.review.model.items import Item, ItemStatus, Revision
 from assent.review.model.lifecycle import Resubmitted
 from assent.review.model.questions import Question, Verb, headline
+from assent.review.model.routing import ADVICE, Routing
 from assent.review.model.terms import Terms, stricter
 from assent.review.rows import items
 from assent.review.threads.secrets import require_unmasked
@@ -62,6 +65,15 @@ class Seen:
 
     revision: int
     hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRouting:
+    """A route, with the name of the person, or the part of the registry to check."""
+
+    routing: Routing
+    human: str | None
+    why: str | None
 
 
 class WorkspaceReviews:
@@ -143,8 +155,23 @@ class WorkspaceReviews:
             key=key,
         )
 
+    async def routings(self, caller: Principal, agent_ids: Sequence[str]) -> dict[str, AgentRouting]:
+        """The route that a review of each agent takes now."""
+        caller.require(Scope.ITEMS_READ)
+        return await self._store.read(caller.tenant, _routings, agent_ids)
+
     async def _item_id(self, caller: Principal, run_id: str) -> str:
         return (await self._store.read(caller.tenant, _require_review, run_id)).id
+
+
+def _routings(tx: Tx, agent_ids: Sequence[str]) -> dict[str, AgentRouting]:
+    routings = {agent_id: workspace_runs.routing_of(tx, agents.by_id(tx, agent_id)) for agent_id in agent_ids}
+    return {agent_id: _explained(tx, routing) for agent_id, routing in routings.items()}
+
+
+def _explained(tx: Tx, routing: Routing) -> AgentRouting:
+    human = users.by_id(tx, routing.human_id) if routing.human_id else None
+    return AgentRouting(routing, human.name if human else None, ADVICE[routing.reason] if routing.reason else None)
 
 
 def _require_review(tx: Tx, run_id: str) -> Item:

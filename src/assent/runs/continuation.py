@@ -29,7 +29,7 @@ def asker(tx: Tx, thread: Thread, run_id: str | None) -> Run | None:
 
 def copy_asker(tx: Tx, source: Thread, copy: Thread, maker: str) -> Run | None:
     """Inserts the ended run that asks on the copy, with the maker of the copy as actor. The copy has no state yet."""
-    before = _asking(tx, source)
+    before = asking_run(tx, source)
     if before is None:
         return None
     runs.insert_pending(tx, run_id := new_id(), copy.id, **_as_copied(tx, copy, before, maker))
@@ -48,7 +48,7 @@ def note_configuration(tx: Tx, assistant: Assistant, thread_id: str) -> None:
         contributors.add_those_of_assistant(tx, assistant.id, thread_id)
 
 
-def _asking(tx: Tx, thread: Thread) -> Run | None:
+def asking_run(tx: Tx, thread: Thread) -> Run | None:
     """The run that asks, preferably of a gated item, since the approval is for that run's call. While a run answers,
     the question has no open item, and the checkpoint names the run."""
     asking = sorted(open_items(tx, thread.id), key=lambda item: not item.gated)

@@ -58,6 +58,7 @@ from assent.surfaces.mcp import routes as mcp
 from assent.surfaces.web import assets
 from assent.surfaces.web import errors as page_errors
 from assent.surfaces.web.pages import account, bulk, installing, people, sign_in, standing
+from assent.surfaces.web.pages import agents as agents_pages
 from assent.surfaces.web.pages import audit as audit_pages
 from assent.surfaces.web.pages import crons as crons_pages
 from assent.surfaces.web.pages import inbox as inbox_pages
@@ -192,6 +193,9 @@ def _pages(
     yield installing.routes()
     yield inboxes_pages.routes(views, graphs, shell)
     yield policies_pages.routes(services.policies, services.passkeys, store, shell)
+    yield agents_pages.routes(
+        agents_pages.AgentsDesk(services.agents, services.agent_policies, engine.reviews, engine.inbox, shell)
+    )
     yield audit_pages.routes(services.audit, store, shell)
     yield settings_pages.routes(services.deliveries, graphs, settings, shell)
     yield reasons_pages.routes(saved, shell)

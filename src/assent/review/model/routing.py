@@ -33,6 +33,17 @@ class Reason(StrEnum):
     PAIR = "pair"
 
 
+ADVICE = {
+    Reason.UNKNOWN: "The agent of this run is not in the registry. Register it, or start its runs with its own key.",
+    Reason.ORPHAN: "An agent in the parent chain has a missing parent. Look for a deleted or moved agent.",
+    Reason.CYCLE: "The parent chain is a cycle. Look for an agent that is its own ancestor.",
+    Reason.DEPTH: "The parent chain is too long. Look for agents that keep creating agents.",
+    Reason.TENANT: "The parent chain leads to an agent of another tenant. Look for a parent with a wrong id.",
+    Reason.PAIR: "The paired person cannot decide. Look for a disabled person or a changed role, or pair another one.",
+}
+"""The part of the registry to check."""
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """One agent of a chain. `decides`: whether its paired person can decide now."""

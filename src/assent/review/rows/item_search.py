@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, exists, false, func, null, or_, select
+from sqlalchemy import ColumnElement, Select, exists, false, func, null, or_, select, true
 
 from assent.identity.model.access import Kind
 from assent.identity.model.visibility import Visible
@@ -41,7 +41,7 @@ GROUPS = tuple(_GROUPS)
 _FACETS = {"kind": items.c.kind, "risk": items.c.risk, "agent": items.c.requester, "graph": items.c.graph_id}
 _FILTERED_BY = {"kind": "kind", "risk": "risk", "agent": "requester", "graph": "graph_id"}
 FACETS = tuple(_FACETS)
-_ME = "me"
+_ME, _ANYONE = "me", "anyone"
 _BASIC_TYPES = frozenset(ItemType)
 _ACTORS = frozenset({"requester", "decided_by", "recipient", "owner"})
 _NOBODY = "none"
@@ -211,6 +211,8 @@ def _column(tx: Tx, name: str, values: tuple[object, ...], whose: str) -> Column
         return _of_types(tx, [str(value) for value in values])
     if name == "mentions":
         return mentions.mentions_any(_actors(tx, values, whose))
+    if name == "recipient" and _ANYONE in values:
+        return true()
     if name in _ACTORS:
         actors = items.c[name].in_(_actors(tx, values, whose))
         return or_(actors, items.c[name].is_(None)) if _NOBODY in values else actors

@@ -13,7 +13,9 @@ from assent.kernel.store import faults
 from assent.surfaces import extensions
 from assent.surfaces.cli import output
 from assent.surfaces.cli.admin import (
+    agents,
     audit,
+    backfill,
     config,
     crons,
     database,
@@ -44,12 +46,14 @@ def application() -> typer.Typer:
     imports.add_to(app)
     insights.add_to(app)
     repair.add_to(app)
+    backfill.add_to(app)
     app.add_typer(inbox.commands(), name="inbox", help="Pending items and decisions.")
     app.add_typer(inboxes.commands(), name="inboxes", help="Your saved views of the inbox.")
     app.add_typer(reasons.commands(), name="reasons", help="Saved reasons for rejections and revision requests.")
     app.add_typer(policy.commands(), name="policy", help="Rules: which calls need approval, run freely, or never run.")
     app.add_typer(database.commands(), name="db", help="The database: schema, backup, retention.")
     app.add_typer(keys.commands(), name="keys", help="API keys of people, agents and services.")
+    app.add_typer(agents.commands(), name="agents", help="Agents, whom they work for, and who reviews their work.")
     app.add_typer(users.commands(), name="users", help="People, their roles, and how they sign in.")
     app.add_typer(passkeys.commands(), name="passkeys", help="Passkeys that confirm approvals.")
     app.add_typer(audit.commands(), name="audit", help="The timeline: list, verify, export.")

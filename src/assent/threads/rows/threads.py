@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, bindparam, delete, func, null, select, update
+from sqlalchemy import Row, Select, bindparam, delete, func, null, select, tuple_, update
 
 from assent.kernel.quotas import quotas
 from assent.kernel.store.prepared import Prepared
@@ -54,6 +54,9 @@ _SET_SHOWN_AS_OF = _SET_SHOWN.where(threads.c.state_updated_at == bindparam("as_
 _SET_VISIBILITY = _THIS.values(visibility=bindparam("new_visibility"), updated_at=bindparam("now"))
 _SET_LIFETIME = _THIS.values(
     ttl_minutes=bindparam("minutes"), ttl_strategy=bindparam("strategy"), expires_at=bindparam("until")
+)
+_PAUSED = select(threads.c.tenant_id, threads.c.thread_id).where(
+    threads.c.status.in_([ThreadStatus.INTERRUPTED, ThreadStatus.ERROR])
 )
 _REMOVES = threads.c.ttl_strategy.is_distinct_from(Thinning.KEEP_LATEST)
 _DUE = (
@@ -107,6 +110,23 @@ def lock(tx: Tx, thread_id: str, *, values: bool = True) -> Thread | None:
     """Values can be large, and changes to runs do not need them."""
     row = tx.first(_LOCK if values else _LOCK_WITHOUT_VALUES, id=thread_id)
     return None if row is None else thread_of(row)
+
+
+def paused(tx: Tx, tenant: str | None, after: tuple[str, str], limit: int) -> list[tuple[str, str]]:
+    """Tenant and id of the threads that may wait for a person, after this one. Needs a transaction across tenants."""
+    place = tuple_(threads.c.tenant_id, threads.c.thread_id)
+    following = _of_tenant(tenant).where(place > after).order_by(threads.c.tenant_id, threads.c.thread_id)
+    return [(row.tenant_id, row.thread_id) for row in tx.all(following.limit(limit))]
+
+
+def count_paused(tx: Tx, tenant: str | None) -> int:
+    """Needs a transaction across tenants."""
+    row = tx.first(select(func.count()).select_from(_of_tenant(tenant).subquery()))
+    return int(row[0]) if row else 0
+
+
+def _of_tenant(tenant: str | None) -> Select[Any]:
+    return _PAUSED if tenant is None else _PAUSED.where(threads.c.tenant_id == tenant)
 
 
 def bears(tx: Tx, thread_id: str, graph_id: str, assistant_id: str) -> bool:

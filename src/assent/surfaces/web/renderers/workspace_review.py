@@ -6,6 +6,7 @@ An unrouted review has a hint about the broken chain of parent agents.
 from __future__ import annotations
 
 from assent.kernel.canonical import Json
+from assent.review.model.routing import ADVICE
 from assent.surfaces.web.language import gettext as _
 from assent.surfaces.web.renderers.blocks import Caution, Facts, Markdown, Rendering, Table
 from assent.surfaces.web.renderers.plain import plain
@@ -15,14 +16,6 @@ from assent.surfaces.web.renderers.values.reading import Args, View, entries, fi
 SHOWN = 3
 _UNROUTED = "workspace review (unrouted)"
 _CHANGES = ("proposed_changes", "proposedChanges", "changes")
-_WHY = {
-    "unknown": "The agent of this run is not in the registry. Register it, or start its runs with its own key.",
-    "orphan": "An agent in the parent chain has a missing parent. Look for a deleted or moved agent.",
-    "cycle": "The parent chain is a cycle. Look for an agent that is its own ancestor.",
-    "depth": "The parent chain is too long. Look for agents that keep creating agents.",
-    "tenant": "The parent chain leads to an agent of another tenant. Look for a parent with a wrong id.",
-    "pair": "The paired person cannot decide. Look for a disabled person or a changed role, and pair somebody else.",
-}
 _UNKNOWN = "No recipient found. Check the parent chain for a missing parent, a cycle, or too many levels."
 
 
@@ -79,6 +72,6 @@ def _is_unrouted(item: View, routed: Args) -> bool:
 
 def _unrouted(args: Args, routed: Args) -> Caution:
     reason = text(routed, "reason") or text(args, "unrouted_reason", "unroutedReason")
-    why = next((hint for word, hint in _WHY.items() if word in reason.lower()), _UNKNOWN)
+    why = next((hint for word, hint in ADVICE.items() if word in reason.lower()), _UNKNOWN)
     chain = [plain(agent) for agent in entries(routed.get("chain"))]
     return Caution(f"{_('Unrouted.')} {_(why)}", " → ".join(chain) or reason)

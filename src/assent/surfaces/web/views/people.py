@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from assent.identity.model.access import Principal
 from assent.identity.rows import keys, users
+from assent.identity.rows.agents import agent_of
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.review.collaboration.mentions import named_in
@@ -62,5 +63,8 @@ def _name(tx: Tx, kind: str, id: str) -> str | None:
     if kind == "reviewer":
         user = users.by_id(tx, id)
         return user.name if user else None
-    key = keys.by_id(tx, id) if kind in ("agent", "service") else None
+    if kind == "agent":
+        name = agent_of(tx, f"{kind}:{id}").name
+        return None if name == id else name
+    key = keys.by_id(tx, id) if kind == "service" else None
     return key.name if key else None

@@ -28,6 +28,7 @@ PLACES = (
     Place("threads", "/inbox/threads", "Threads", "thread"),
     Place("crons", "/inbox/crons", "Crons", "clock"),
     Place("insights", "/inbox/insights", "Insights", "chart"),
+    Place("agents", "/inbox/agents", "Agents", "agent"),
     Place("policies", "/inbox/policies", "Policies", "shield"),
     Place("audit", "/inbox/audit", "Audit", "history"),
 )

@@ -285,12 +285,18 @@ async def test_people_decide_with_their_keys_and_programs_do_not(workspace: Work
     item = await workspace.reviewed()
     service = house.client(await house.key(Kind.SERVICE))
     for client in (workspace.writer, office.agent, service):
+        for verb in ("approve", "reject"):
+            problem(await office.decide(item, verb, client), 403, "not_allowed")
+        problem(await office.ask_revision(item, client=client), 403, "not_allowed")
         problem(await workspace.post(item, "acceptance", client), 403, "not_allowed")
         refused = await workspace.post(item, "resumption", client, response_markdown="x")
         problem(refused, 403, "not_allowed")
     for client in (office.agent, service):
         problem(await workspace.post(item, "cancellation", client), 403, "not_allowed")
     foreign = house.client(await house.person("eve", tenant="acme"))
+    for verb in ("approve", "reject"):
+        problem(await office.decide(item, verb, foreign), 404, "not_found")
+    problem(await office.ask_revision(item, client=foreign), 404, "not_found")
     for action in ("acceptance", "cancellation"):
         problem(await workspace.post(item, action, foreign), 404, "not_found")
     problem(await workspace.post(item, "resumption", foreign, response_markdown="x"), 404, "not_found")

@@ -11,7 +11,7 @@ import pytest
 from assent.identity.agents import AgentChange
 from assent.identity.model.access import Kind, Role, operator
 from assent.identity.model.agents import RegisteredAgent
-from tests.web.conftest import Desk, hidden
+from tests.web.conftest import DECIDED, Desk, hidden
 
 PATH = "/inbox/agents"
 REVIEW = {"kind": "workspace_review", "body": "I *tidied* the notes.", "target_path": "/notes"}
@@ -116,3 +116,19 @@ async def test_unrouted_review_shows_what_to_check(desk: Desk) -> None:
 async def test_agent_page_names_the_defect_of_its_chain(desk: Desk) -> None:
     agent = await registered(desk, "lost")
     assert "has a missing parent" in plain(await read(desk.ana, f"{PATH}/{agent.id}"))
+
+
+async def test_review_of_a_waiting_run_is_read_and_approved_on_its_page(desk: Desk) -> None:
+    changes = [{"path": f"{number}.md", "summary": f"change {number}"} for number in range(5)]
+    item = await desk.raised({**REVIEW, "proposed_changes": changes})
+    page = await read(desk.ana, f"/inbox/{item['id']}")
+    assert "I <em>tidied</em> the notes." in page
+    words = plain(page)
+    assert "/notes" in words
+    assert "change 2" in words
+    assert "+2 more" in words
+    sent = hidden(page, f"/inbox/{item['id']}/decision")
+    decided = await desk.ana.post(f"/inbox/{item['id']}/decision", data={**sent, "verb": "approve"})
+    assert decided.status_code == 303, decided.text
+    desk.house.pass_time(DECIDED)
+    assert await desk.answer(item) == {"decision": "approved", "responseMarkdown": None}

@@ -19,6 +19,7 @@ PAGES = (
     "/inbox?q=nothing-like-this",
     "/inbox/help",
     "/inbox/threads",
+    "/inbox/agents",
     "/inbox/crons",
     "/inbox/insights",
     "/inbox/policies",

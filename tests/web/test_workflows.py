@@ -55,7 +55,7 @@ async def open_item(page: Page, server: Server, item_id: str, query: str = "") -
     await page.goto(f"{server.url}/inbox/{item_id}{query}")
 
 
-@pytest.mark.promise("REVIEW-46", "REVIEW-25")
+@pytest.mark.promise("REVIEW-25")
 async def test_a_config_change_is_read_as_a_diff_and_approved(server: Server, reader: Page) -> None:
     item_id = ask(server, **CONFIG)
     await open_item(reader, server, item_id)

@@ -20,6 +20,7 @@ _THIS = (
     requests.c.key == bindparam("named"),
 )
 _GIVEN = select(requests).where(*_THIS)
+_HOLD = _GIVEN.with_for_update()
 _SET_ANSWER = update(requests).where(*_THIS).values(answer=bindparam("given"))
 _PRUNE = delete(requests).where(requests.c.at < bindparam("before"))
 
@@ -40,7 +41,9 @@ def once(tx: Tx, actor: str, key: str | None, request: Json, act: Callable[[Tx],
 
 def hold(tx: Tx, actor: str, name: str) -> None:
     """Locks a name: concurrent transactions wait here for the first. No header can contain this key."""
-    tx.insert_new(requests, actor=actor, key=f"\n{name}", body_hash="", answer={}, at=tx.now())
+    key = f"\n{name}"
+    if not tx.insert_new(requests, actor=actor, key=key, body_hash="", answer={}, at=tx.now()):
+        tx.first(_HOLD, whose=actor, named=key)
 
 
 def prune(tx: Tx, before: datetime) -> int:

@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+
+from tests.forking import ASSENT, Forked
 
 GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
 _PATIENCE = 90.0
@@ -38,15 +39,17 @@ class ServerProcess:
     def launch(self) -> None:
         """Starts it without waiting until it serves."""
         self.output, self.url = "", ""
-        self.process = subprocess.Popen(
-            self.command,
-            env={**os.environ, "ASSENT_LOG_LEVEL": "info", **self.environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        self.process = self._launched({**os.environ, "ASSENT_LOG_LEVEL": "info", **self.environment})
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+
+    def _launched(self, environment: dict[str, str]) -> subprocess.Popen[str] | Forked:
+        """A copy of a process that has imported everything, unless another program is to run."""
+        if self.command[: len(ASSENT)] == ASSENT:
+            return Forked(self.command[len(ASSENT) :], folder=Path.cwd(), environment=environment)
+        return subprocess.Popen(
+            self.command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
 
     def kill(self) -> None:
         self.process.kill()
@@ -107,7 +110,7 @@ def wait_until(condition: object, complaint: str, *, patience: float = _PATIENCE
 
 
 def dev_server(database: str, *, config: Path = GRAPHS, **environment: str) -> ServerProcess:
-    command = [sys.executable, "-m", "assent", "dev", "--port", "0", "--config", str(config), "--database", database]
+    command = [*ASSENT, "dev", "--port", "0", "--config", str(config), "--database", database]
     return ServerProcess(command, environment)
 
 

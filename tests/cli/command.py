@@ -5,16 +5,17 @@ import json
 import os
 import queue
 import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+
+from tests.forking import Forked
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
@@ -40,27 +41,21 @@ def environment(**changes: str) -> dict[str, str]:
 
 def execute(folder: Path, *arguments: str, **changes: str) -> Result:
     """One command in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "assent", *arguments],
-        cwd=folder,
-        env=environment(**changes),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    return Result(done.returncode, done.stdout, done.stderr)
+    with Forked(arguments, folder=folder, environment=environment(**changes), errors_apart=True) as process:
+        assert process.stderr
+        with ThreadPoolExecutor() as readers:  # it would stop at a full pipe
+            out, err = readers.map(lambda stream: stream.read(), (process.stdout, process.stderr))
+        return Result(process.wait(PATIENCE), out, err)
 
 
 class Server:
     """A server process, from its first line to its last."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
+    def __init__(self, process: Forked) -> None:
         self.process = process
         self.said: dict[str, str] = {}
         self.log: list[str] = []
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        assert process.stdout
         assert process.stderr
         threading.Thread(target=self._listen, args=[process.stdout], daemon=True).start()
         self._reader = threading.Thread(target=self.log.extend, args=[process.stderr], daemon=True)
@@ -103,15 +98,8 @@ class Server:
 @contextmanager
 def serving(folder: Path, *arguments: str, changes: Mapping[str, str] | None = None) -> Iterator[Server]:
     """`assent dev --port 0` or whatever else is given, started; killed afterwards where the test did not stop it."""
-    command: Sequence[str] = [sys.executable, "-m", "assent", *(arguments or ("dev", "--port", "0"))]
-    with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment(**(changes or {})),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    command = arguments or ("dev", "--port", "0")
+    with Forked(command, folder=folder, environment=environment(**(changes or {})), errors_apart=True) as process:
         server = Server(process)
         try:
             server.await_start()

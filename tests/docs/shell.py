@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.cli.command import PATIENCE, environment
 from tests.docs.documents import ROOT
-from tests.docs.forking import CLIENT
+from tests.forking import CLIENT
 from tests.servers import wait_until
 
 CURL = '#!/bin/sh\nPATH=${PATH#*:} exec curl --fail-with-body --show-error "$@"\n'

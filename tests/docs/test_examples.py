@@ -34,9 +34,9 @@ from assent.settings import Settings, load
 from assent.surfaces.web.renderers.registry import GROUP
 from tests.docs import asking
 from tests.docs.documents import FILES, ROOT, Block, blocks, fenced, read
-from tests.docs.forking import forking
 from tests.docs.shell import Shell
 from tests.docs.stage import PRELUDES, PROJECT, SWAPS, Stage
+from tests.forking import forker
 from tests.graphs.agents import ScriptedModel, look_up
 from tests.missing import missing
 
@@ -96,11 +96,10 @@ def stage(tmp_path_factory: pytest.TempPathFactory, commands: Path) -> Iterator[
 
 
 @pytest.fixture(scope="session")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def commands() -> Path:
     for tool in ("bash", "curl", "openssl", "make"):
         _ = shutil.which(tool) or missing(f"{tool}: apt-get install {tool}")
-    with forking(tmp_path_factory.mktemp("forking")) as address:
-        yield address
+    return forker()
 
 
 @pytest.fixture

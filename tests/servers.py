@@ -19,6 +19,7 @@ from tests.forking import ASSENT, Forked
 
 GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
 _PATIENCE = 90.0
+_LONGEST_PAUSE = 0.1
 
 
 @dataclass
@@ -100,13 +101,23 @@ class ServerProcess:
 
 
 def wait_until(condition: object, complaint: str, *, patience: float = _PATIENCE) -> None:
-    """Looks again and again, without a fixed pause that would be too long or too short."""
+    """Looks again and again, after pauses that grow: most conditions are requests, which cost time themselves."""
     assert callable(condition)
     deadline = time.monotonic() + patience
-    while not condition():
+    for pause in pauses():
+        if condition():
+            return
         if time.monotonic() > deadline:
             raise AssertionError(complaint)
-        threading.Event().wait(0.01)
+        threading.Event().wait(pause)
+
+
+def pauses() -> Iterator[float]:
+    """Seconds between two looks at a condition."""
+    pause = 0.005
+    while True:
+        yield pause
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
 
 
 def dev_server(database: str, *, config: Path = GRAPHS, **environment: str) -> ServerProcess:

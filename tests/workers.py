@@ -22,7 +22,7 @@ from assent.settings import Settings
 from assent.threads.model.runs import Run, RunStatus
 from assent.threads.rows import runs, threads
 from assent.threads.run_requests import RunRequest
-from tests.servers import ServerProcess
+from tests.servers import ServerProcess, pauses
 
 GRAPHS = Path(__file__).parent / "graphs" / "workers.json"
 CALLER = operator()
@@ -134,9 +134,11 @@ async def crew_on(database: str, folder: Path) -> AsyncIterator[Crew]:
 
 async def until(condition: Callable[[], Awaitable[bool]], complaint: str, *, patience: float = PATIENCE) -> None:
     deadline = time.monotonic() + patience
-    while not await condition():
+    for pause in pauses():
+        if await condition():
+            return
         assert time.monotonic() < deadline, complaint
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(pause)
 
 
 async def until_file(path: Path) -> None:

@@ -12,6 +12,7 @@ import httpx
 from assent.identity.model.access import Role, operator
 from assent.settings import Mode
 from tests.api.house import Builder, House
+from tests.servers import pauses
 
 GRAPHS = Path(__file__).parents[1] / "graphs_inbox" / "langgraph.json"
 SECRET_KEY = "0123456789abcdef0123456789abcdef"
@@ -160,8 +161,9 @@ class Office:
 async def until(condition: Callable[[], Awaitable[Any]]) -> Any:
     """What the condition gives as soon as it gives anything."""
     async with asyncio.timeout(PATIENCE):
+        waits = pauses()
         while not (result := await condition()):  # noqa: ASYNC110 - what is awaited happens in other tasks and processes
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(next(waits))
     return result
 
 

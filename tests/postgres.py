@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +68,14 @@ class Cluster:
 
     def _create(self, suffix: str, template: str) -> str:
         name = self._name(suffix)
-        self._execute("CREATE DATABASE {} TEMPLATE {}", name, template)
+        self._execute(f"CREATE DATABASE {{}} TEMPLATE {{}} {self._strategy}", name, template)
         return name
+
+    @cached_property
+    def _strategy(self) -> str:
+        """To copy the template's files takes half the time of writing it to the log, page by page."""
+        with psycopg.connect(self.url) as connection:
+            return "STRATEGY file_copy" if connection.info.server_version >= 150_000 else ""
 
     def _name(self, suffix: str) -> str:
         return f"{self.session.name}-{suffix}"

@@ -17,7 +17,7 @@ from assent.kernel.timeline import Event
 from assent.outbox import deliveries
 from assent.review.decisions.comments import name_of
 from assent.review.decisions.consequences import Case, case_of, doubts
-from assent.review.decisions.rights import is_person, require_right
+from assent.review.decisions.rights import is_person, require_right, undo_refusal
 from assent.review.decisions.views import decision_view
 from assent.review.dialects import feedback, heard_with
 from assent.review.model.calls.kinds import cautions_of
@@ -364,8 +364,8 @@ def _refusal(tx: Tx, caller: Principal, case: Case) -> str | None:
 
 
 def _may_undo(tx: Tx, caller: Principal, item: Item) -> bool:
-    decision = decisions.closing(tx, item.id) if item.undo_until is not None and tx.now() < item.undo_until else None
-    return decision is not None and decision.actor == caller.actor
+    decision = decisions.closing(tx, item.id) if item.undo_until is not None else None
+    return decision is not None and undo_refusal(tx, caller, item, decision) is None
 
 
 def _claim(item: Item, now: datetime) -> View | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from itertools import takewhile
 
-from assent.errors import Forbidden, SelfApproval
+from assent.errors import AssentError, Conflict, Forbidden, SelfApproval
 from assent.identity.authorization import owned_by
 from assent.identity.model.access import Kind, Principal, Role, Scope
 from assent.identity.model.users import User
@@ -14,6 +14,7 @@ from assent.identity.rows import users
 from assent.kernel.store.transaction import Tx
 from assent.review.decisions.consequences import Case
 from assent.review.model.decisions import DECISION, REVISION_REQUEST, Decision
+from assent.review.model.items import Item
 from assent.review.model.policies import Decider, Refusal, Rule, may_decide
 from assent.review.rows import decisions, items
 from assent.threads.rows import contributors
@@ -128,3 +129,12 @@ def _decider(caller: Principal, user: User | None) -> Decider:
 
 def _of_user(user: User) -> Decider:
     return Decider(user.id, user.name, user.role, user.groups)
+
+
+def undo_refusal(tx: Tx, caller: Principal, item: Item, decision: Decision) -> AssentError | None:
+    """The reason why the caller cannot undo the closing decision. Its author can, during the grace period."""
+    if decision.actor != caller.actor:
+        return Forbidden("only the author of a decision can undo it", missing=[decision.actor])
+    if item.undo_until is None or tx.now() >= item.undo_until or decision.revision != item.revision:
+        return Conflict("too late to undo: the grace period is over")
+    return None

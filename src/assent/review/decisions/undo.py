@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assent.errors import Conflict, Forbidden
+from assent.errors import Conflict
 from assent.identity.model.access import Principal
 from assent.kernel import events
 from assent.kernel.store.transaction import Tx
@@ -12,7 +12,7 @@ from assent.outbox import deliveries
 from assent.review import changes, thread_items
 from assent.review.decisions.consequences import case_of
 from assent.review.decisions.decide import require_item
-from assent.review.decisions.rights import counted
+from assent.review.decisions.rights import counted, undo_refusal
 from assent.review.dialects.breakpoint import NAME as BREAKPOINT
 from assent.review.model.decisions import Decision
 from assent.review.model.items import Item
@@ -28,10 +28,8 @@ def undo(tx: Tx, caller: Principal, item_id: str) -> Item:
     decision = decisions.closing(tx, item.id)
     if decision is None:
         return _take_back(tx, caller, item)
-    if decision.actor != caller.actor:
-        raise Forbidden("only the author of a decision can undo it", missing=[decision.actor])
-    if item.undo_until is None or tx.now() >= item.undo_until or decision.revision != item.revision:
-        raise Conflict("too late to undo: the grace period is over")
+    if refusal := undo_refusal(tx, caller, item, decision):
+        raise refusal
     if decision.delivery_id and not deliveries.withdraw(tx, decision.delivery_id):
         raise Conflict("too late to undo: the decision is being delivered")
     if not still_asked(tx, item):

@@ -284,7 +284,7 @@ class ItemPage:
 
     @property
     def undo(self) -> bool:
-        return _undoable(self.item, self.caller)
+        return "undo" in self.item["can"]
 
     def changed_since(self, seen: View | None) -> list[Change]:
         return diffs.between(seen, self.revisions[-1]) if seen else []
@@ -399,11 +399,6 @@ def _words(page: ItemPage) -> str:
 
 _REOPENED = {"item.undone": "Undone", "item.edited": "Edited: another person must approve"}
 """Events after which a handled item is pending again."""
-
-
-def _undoable(item: View, caller: Principal) -> bool:
-    closing = [decision for decision in item["decisions"] if decision["standing"] and decision["closes"]]
-    return bool(closing) and closing[-1]["actor"] == caller.actor and times.ahead(item["undo_until"])
 
 
 def kept(seen: View | None, posted: Posted) -> dict[str, Any]:

@@ -137,8 +137,8 @@ def chosen_values(source: str, field: str) -> list[str]:
         terms = _terms(source)
     except Invalid:
         return []
-    found = (term.partition(":")[2] for term in terms if term.startswith(f"{field}:"))
-    return [part for value in found for part in _parts(value)]
+    values = (term.partition(":")[2] for term in terms if term.startswith(f"{field}:"))
+    return [part for value in values for part in _parts(value)]
 
 
 def term(field: str, value: str) -> str:

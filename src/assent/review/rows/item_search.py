@@ -130,11 +130,11 @@ def facets(tx: Tx, criteria: Filter, whose: str, visible: Visible | None) -> Fac
     Only the newest items are counted: a count that reaches `MOST_FACETED` means that many or more."""
     chosen = {name for name, column in _FILTERED_BY.items() if column in dict(criteria.columns)}
     shared = _tallied(tx, criteria, whose, visible)
-    found = {name: shared[name] for name in FACETS if name not in chosen}
+    tallied = {name: shared[name] for name in FACETS if name not in chosen}
     for name in chosen:
         others = tuple(pair for pair in criteria.columns if pair[0] != _FILTERED_BY[name])
-        found[name] = _tallied(tx, replace(criteria, columns=others), whose, visible)[name]
-    return {name: found[name] for name in FACETS}
+        tallied[name] = _tallied(tx, replace(criteria, columns=others), whose, visible)[name]
+    return {name: tallied[name] for name in FACETS}
 
 
 def _tallied(tx: Tx, criteria: Filter, whose: str, visible: Visible | None) -> Facets:

@@ -169,11 +169,11 @@ class ThreadEvents:
             await self._bus.flush(Stream(self._caller.tenant, self._thread_id, run.id, run.attempt, resumable))
 
     async def _replayed(self, begun: Begun, *, is_last: bool) -> AsyncIterator[Event]:
-        found = await self._store.read(self._caller.tenant, frames.of_run, begun.run_id)
-        if found is None:
+        replay = await self._store.read(self._caller.tenant, frames.of_run, begun.run_id)
+        if replay is None:
             self._following[moment(begun.created_at)] = None
             return
-        run, stored = found
+        run, stored = replay
         following = self._follow(run)
         view = await self._runs.view(self._caller, self._thread_id)
         for frame in stored:
@@ -245,8 +245,8 @@ class ThreadEvents:
     async def _meet(self, created: int) -> None:
         """Looks up the run of the first frame. It may have been rolled back meanwhile."""
         begun = await self._store.read(self._caller.tenant, frames.begun, self._thread_id)
-        found = next((run for run in reversed(begun) if moment(run.created_at) == created), None)
-        run = await self._store.read(self._caller.tenant, runs.get, found.run_id) if found is not None else None
+        met = next((run for run in reversed(begun) if moment(run.created_at) == created), None)
+        run = await self._store.read(self._caller.tenant, runs.get, met.run_id) if met is not None else None
         self._following[created] = None
         if run is not None:
             self._follow(run)

@@ -93,8 +93,8 @@ def _texts(value: Mapping[str, Any], fields: Sequence[str]) -> dict[str, str]:
         raise Invalid(f"index: at most {_MOST_TEXTS} paths of at most {_LONGEST_PATH} characters")
     texts = dict[str, str]()
     for path in fields:
-        found = get_text_at_path(value, path if path == WHOLE else tokenize_path(path))
-        named = {path: found[0]} if len(found) == 1 else {f"{path}.{i}": each for i, each in enumerate(found)}
+        at_path = get_text_at_path(value, path if path == WHOLE else tokenize_path(path))
+        named = {path: at_path[0]} if len(at_path) == 1 else {f"{path}.{i}": each for i, each in enumerate(at_path)}
         texts |= named
         if len(texts) > _MOST_TEXTS:
             raise Invalid(f"index: {path!r} has more than {_MOST_TEXTS} texts in this item")

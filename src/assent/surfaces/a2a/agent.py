@@ -71,8 +71,8 @@ class Agents:
         ended = await self._calls.end(caller, sent.begun)
         state, text, artifacts = task_views.outcome(ended)
         status = task_views.status(state, _now(), text, **sent.ids)
-        found: Json = {"artifacts": artifacts} if artifacts else {}
-        return {"task": task_views.view(**sent.ids, status=status, length=sent.length, values=ended.values, **found)}
+        produced: Json = {"artifacts": artifacts} if artifacts else {}
+        return {"task": task_views.view(**sent.ids, status=status, length=sent.length, values=ended.values, **produced)}
 
     async def stream(self, caller: Principal, assistant: Assistant, params: Json) -> AsyncIterator[Json]:
         """The task, its messages as they are written, its artifacts, and its last status. The message is accepted or

@@ -133,7 +133,12 @@ def spoken(messages: Any) -> str:
     """The text of an agent's messages in a frame."""
     if not isinstance(messages, list):
         return ""
-    said = [part for one in messages if isinstance(one, dict) and _role(one) == AGENT for part in _content(one)]
+    said = [
+        part
+        for message in messages
+        if isinstance(message, dict) and _role(message) == AGENT
+        for part in _content(message)
+    ]
     return "".join(part["text"] for part in said if "text" in part)
 
 

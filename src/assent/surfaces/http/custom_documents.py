@@ -58,10 +58,10 @@ def _document(custom: ASGIApp) -> Json:
 
 
 def _paths(custom: ASGIApp) -> Json:
-    found: Json = {}
+    paths: Json = {}
     for route in getattr(custom, "routes", ()):
         for method in sorted(getattr(route, "methods", None) or ()):
             if method.lower() in _METHODS:
                 told = {"summary": getattr(route, "name", ""), "responses": {"200": {"description": "OK"}}}
-                found.setdefault(route.path, {})[method.lower()] = told
-    return found
+                paths.setdefault(route.path, {})[method.lower()] = told
+    return paths

@@ -21,9 +21,9 @@ def gettext(message: str) -> str:
     return message if language == "en" else translations(language).get(message, message)
 
 
-def ngettext(one: str, many: str, count: int) -> str:
+def ngettext(single: str, many: str, count: int) -> str:
     if preferences.current().language == "en":
-        return one if count == 1 else many
+        return single if count == 1 else many
     return gettext(many)
 
 

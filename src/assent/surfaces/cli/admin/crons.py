@@ -53,12 +53,12 @@ def delete(
 
 
 async def _all(services: Services, caller: Principal) -> list[Cron]:
-    found: list[Cron] = []
+    crons: list[Cron] = []
     while True:
-        page, total = await services.crons.search(caller, Query(), limit=_AT_ONCE, offset=len(found))
-        found += page
-        if not page or len(found) >= total:
-            return found
+        page, total = await services.crons.search(caller, Query(), limit=_AT_ONCE, offset=len(crons))
+        crons += page
+        if not page or len(crons) >= total:
+            return crons
 
 
 def _row(cron: Cron) -> dict[str, Any]:

@@ -42,18 +42,18 @@ def routes(crons: Crons, assistants: Assistants, store: Store, shell: Shell) -> 
     async def crons_page(caller: Caller, offset: Offset = 0, done: Done = "") -> Response:
         if not caller.may(Scope.RUNS_WRITE):
             return await shell.refuse(caller, Scope.RUNS_WRITE, here="crons", title=_("Crons"))
-        found, total = await crons.search(caller, CronQuery(), limit=PAGE, offset=offset)
+        page_of_crons, total = await crons.search(caller, CronQuery(), limit=PAGE, offset=offset)
         return await shell.show(
             caller,
             "crons.html",
             here="crons",
-            rows=[(cron, SIGNS[state_of(cron)]) for cron in found],
+            rows=[(cron, SIGNS[state_of(cron)]) for cron in page_of_crons],
             total=total,
             offset=offset,
             size=PAGE,
             done=done,
-            titles=await _titles(assistants, caller, found),
-            names=await people.names(store, caller, [cron.owner for cron in found]),
+            titles=await _titles(assistants, caller, page_of_crons),
+            names=await people.names(store, caller, [cron.owner for cron in page_of_crons]),
         )
 
     @web.post("/{cron_id:uuid}/state")
@@ -78,10 +78,10 @@ def state_of(cron: Cron) -> str:
     return "failing" if cron.problem else "waiting"
 
 
-async def _titles(assistants: Assistants, caller: Principal, found: list[Cron]) -> dict[str, str]:
+async def _titles(assistants: Assistants, caller: Principal, crons: list[Cron]) -> dict[str, str]:
     """The names of the assistants; those of graphs that are not served are missing."""
     titles = dict[str, str]()
-    for assistant_id in dict.fromkeys(cron.assistant_id for cron in found):
+    for assistant_id in dict.fromkeys(cron.assistant_id for cron in crons):
         try:
             titles[assistant_id] = (await assistants.get(caller, assistant_id)).name
         except NotFound:

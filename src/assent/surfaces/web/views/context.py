@@ -44,12 +44,12 @@ async def gather(threads: Threads | None, caller: Principal, item: View) -> Cont
     ids = [thread for thread in (own, *item["links"]) if thread][:_MOST_THREADS]
     if threads is None or not ids:
         return Context(threads=[Named(id, "", id != own, False) for id in ids])
-    found = {id: await _thread(threads, caller, id) for id in dict.fromkeys(ids)}
+    by_id = {id: await _thread(threads, caller, id) for id in dict.fromkeys(ids)}
     named = [
         Named(id, thread_page.title(thread) if thread else "", id != own, thread is not None)
-        for id, thread in found.items()
+        for id, thread in by_id.items()
     ]
-    said = conversation.of(found[own].values).messages if own and found.get(own) else []
+    said = conversation.of(by_id[own].values).messages if own and by_id.get(own) else []
     return Context(said, _led_here(said, item), named)
 
 

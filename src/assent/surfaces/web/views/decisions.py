@@ -124,7 +124,7 @@ def proposal(item: View, posted: Posted, *, grace: timedelta) -> Proposal:
         verdicts = tuple(_verdict(choice, _verb(choice, posted), posted) for choice in offered)
     except FieldProblem as problem:
         raise InvalidDecision(str(problem), problems=[Problem(problem.label, problem.message)]) from None
-    ahead = any(one.verb in _GOING_AHEAD for one in verdicts)
+    ahead = any(verdict.verb in _GOING_AHEAD for verdict in verdicts)
     if ahead and item["risk"] in ASKS_TWICE and not posted.get("sure"):
         raise InvalidDecision(f"this is {item['risk']} risk: confirm that you reviewed the arguments")
     return Proposal(

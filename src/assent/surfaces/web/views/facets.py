@@ -43,11 +43,11 @@ class Facet:
 
 def facets(listed: Listing) -> list[Facet]:
     """The menus: values that occur, with their counts, then the fixed ones."""
-    found, names = listed.found.facets, listed.names
+    counts, names = listed.found.facets, listed.names
     counted = [
-        Facet("kind", "Type", _types(found.get("kind", {}))),
-        Facet("risk", "Risk", _risks(found.get("risk", {}))),
-        Facet("agent", "Agent", _agents(found.get("agent", {}), names)),
+        Facet("kind", "Type", _types(counts.get("kind", {}))),
+        Facet("risk", "Risk", _risks(counts.get("risk", {}))),
+        Facet("agent", "Agent", _agents(counts.get("agent", {}), names)),
     ]
     fixed = [
         Facet("owner", "Owner", [Choice(*owner) for owner in _OWNERS]),
@@ -67,19 +67,19 @@ def suggestions(menus: Sequence[Facet]) -> list[str]:
     return list(dict.fromkeys(word for word in (*offered, *fields) if not set(word) & {'"', "'", " "}))
 
 
-def _types(found: Mapping[str, int]) -> list[Choice]:
-    return [Choice(type, renderers.sign(type).word, count) for type, count in _most(found)]
+def _types(counts: Mapping[str, int]) -> list[Choice]:
+    return [Choice(type, renderers.sign(type).word, count) for type, count in _most(counts)]
 
 
-def _risks(found: Mapping[str, int]) -> list[Choice]:
-    return [Choice(risk, words.risk_word(risk), found[risk]) for risk in _RISKS if risk in found]
+def _risks(counts: Mapping[str, int]) -> list[Choice]:
+    return [Choice(risk, words.risk_word(risk), counts[risk]) for risk in _RISKS if risk in counts]
 
 
-def _agents(found: Mapping[str, int], names: Names) -> list[Choice]:
-    return [Choice(actor, names.of(actor), count) for actor, count in _most(found)]
+def _agents(counts: Mapping[str, int], names: Names) -> list[Choice]:
+    return [Choice(actor, names.of(actor), count) for actor, count in _most(counts)]
 
 
-def _most(found: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+def _most(counts: Mapping[str, int]) -> Iterator[tuple[str, int]]:
     """The most frequent values first. A value that the filter language cannot express is left out."""
-    ordered = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return ((value, count) for value, count in ordered[:_MOST_VALUES] if not set(value) & {'"', "'", ","})

@@ -141,7 +141,9 @@ def _options(schema: Mapping[str, Json]) -> tuple[Option, ...]:
         listed = schema.get(word)
         consts = listed if isinstance(listed, list) else []
         if consts and all(isinstance(const, dict) and "const" in const for const in consts):
-            return tuple(Option(canonical.text(one["const"]), _label(one.get("title", one["const"]))) for one in consts)
+            return tuple(
+                Option(canonical.text(const["const"]), _label(const.get("title", const["const"]))) for const in consts
+            )
     return ()
 
 

@@ -16,11 +16,11 @@ import shutil
 import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 from playwright.sync_api import sync_playwright
 
 from tests.missing import missing
@@ -46,15 +46,22 @@ def chromium() -> str:
 async def browser(chromium: str) -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        _block_service_workers(browser)
+        _remove_service_workers(browser)
         yield browser
         await browser.close()
 
 
-def _block_service_workers(browser: Browser) -> None:
+def _remove_service_workers(browser: Browser) -> None:
     """Unless a test asks for them: Playwright sees no requests of a page behind a service worker."""
     new_context = browser.new_context
-    browser.new_context = partial(new_context, service_workers="block")  # type: ignore[method-assign]
+
+    async def without(*, service_workers: str | None = None, **options: Any) -> BrowserContext:
+        context = await new_context(**options)
+        if service_workers != "allow":
+            await context.add_init_script("delete Navigator.prototype.serviceWorker")
+        return context
+
+    browser.new_context = without  # type: ignore[method-assign]
 
 
 @pytest.fixture

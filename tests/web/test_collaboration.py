@@ -102,3 +102,24 @@ async def test_first_links_lead_to_the_content_and_to_the_item(server: Server, q
     await expect(quiet_page.get_by_role("link", name="Skip to the item")).to_be_focused()
     await quiet_page.keyboard.press("Enter")
     await expect(quiet_page.get_by_role("heading", name="Skipped to")).to_be_focused()
+
+
+TOLD = """({ item, hash, status }) => {
+  const change = { kind: "item.undone", item: { id: item, hash, status } };
+  new BroadcastChannel("assent-live").postMessage({ change });
+}"""
+
+
+async def test_event_that_changes_nothing_shown_raises_no_notice(server: Server, quiet_page: Page) -> None:
+    """Such as the event of the reader's own undo, while they type; one about another revision does."""
+    await sign_in(quiet_page, server)
+    item_id = ask(server, title="Undone")
+    await quiet_page.goto(f"{server.url}/inbox/{item_id}")
+    await quiet_page.get_by_role("textbox", name="Comment").fill("as I said")
+    item = stands(server, item_id)
+    shown = {"item": item_id, "hash": item["hash"], "status": "PENDING"}
+    async with quiet_page.expect_response(lambda response: response.url.endswith("/inbox")):
+        await quiet_page.evaluate(TOLD, shown)
+    await expect(quiet_page.locator(".stale")).to_have_count(0)
+    await quiet_page.evaluate(TOLD, {**shown, "hash": "another"})
+    await expect(quiet_page.locator(".stale")).to_contain_text("This item changed after you opened it.")

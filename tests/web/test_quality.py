@@ -34,6 +34,10 @@ RUN = """async () => {
   const { violations } = await axe.run(document, { resultTypes: ['violations'] });
   return violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map(told).join(' | ')}`);
 }"""
+TITLES = """() => {
+  const titles = document.querySelectorAll("main h1, main.column > h2, main > header > h2");
+  return [...titles].map((one) => getComputedStyle(one).fontSize);
+}"""
 STATIC = Path(assent.surfaces.web.__file__).parent / "static"
 
 
@@ -81,6 +85,8 @@ async def test_a_page_is_quiet_and_fits_a_phone(server: Server, quiet_page: Page
     await quiet_page.goto(f"{server.url}{path}", wait_until="load")
     assert [url for url in requested if not url.startswith(server.url)] == []
     assert len(requested) <= 8, requested
+    sizes = await quiet_page.evaluate(TITLES)
+    assert set(sizes) <= {"20px"}, "titles of pages have one size"
     for width in (1280, 390, 320):
         await quiet_page.set_viewport_size({"width": width, "height": 800})
         assert await quiet_page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width

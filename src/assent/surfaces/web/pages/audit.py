@@ -27,7 +27,7 @@ from assent.surfaces.web.views.shell import Shell
 PAGE = 50
 MOST_BREAKS = 50
 _PATH = "/inbox/audit"
-KINDS = ("item", "grant", "approval", "policy", "key", "user", "session", "cron", "delivery", "payload")
+KINDS = ("item", "grant", "approval", "policy", "key", "user", "session", "cron", "delivery", "reason", "payload")
 """First words of event kinds."""
 
 _UNREAD = frozenset({"hash"})

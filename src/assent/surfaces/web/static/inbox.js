@@ -525,12 +525,10 @@ setInterval(tick, 30_000);
 
 let since = new Set();
 let soon;
-let touched = new Set();
-/** Events after which the request is still the same. */
-const UNCHANGED = new Set(["item.assigned", "item.unassigned", "item.claimed", "item.unclaimed", "item.commented", "item.recommended"]);
-function noticed({ kind, item }) {
+let latest = new Map();
+function noticed({ item }) {
   since.add(item.id);
-  if (!UNCHANGED.has(kind)) touched.add(item.id);
+  latest.set(item.id, item);
   soonRefresh();
 }
 
@@ -538,9 +536,9 @@ function noticed({ kind, item }) {
 function soonRefresh() {
   clearTimeout(soon);
   soon = setTimeout(() => {
-    const [changed, asked] = [since, touched];
+    const [changed, asked] = [since, latest];
     since = new Set();
-    touched = new Set();
+    latest = new Map();
     refresh(changed);
     renewDetail(changed, asked);
   }, 150);
@@ -555,7 +553,8 @@ function renewDetail(changed, asked) {
   if (!article || !changed.has(article.dataset.item)) return;
   if (sending) return void since.add(article.dataset.item);
   if (!occupied(article)) return reload();
-  if (!asked.has(article.dataset.item) || find(".stale", article)) return;
+  const { hash, status } = asked.get(article.dataset.item) ?? article.dataset;
+  if ((hash === article.dataset.hash && status === article.dataset.status) || find(".stale", article)) return;
   const notice = Object.assign(document.createElement("div"), { className: "notice mild stale" });
   notice.setAttribute("role", "status");
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: article.dataset.again });
@@ -592,7 +591,7 @@ function connection({ lost }) {
   let banner = find(".offline");
   if (!lost) {
     banner?.remove();
-    return banner && refresh(new Set(rows(list).map((row) => row.dataset.id))).then(() => renewDetail(new Set([find("[data-item]", detail)?.dataset.item]), new Set()));
+    return banner && refresh(new Set(rows(list).map((row) => row.dataset.id))).then(() => renewDetail(new Set([find("[data-item]", detail)?.dataset.item]), new Map()));
   }
   const text = document.getElementById("main").dataset.offline;
   const seconds = Math.max(1, Math.trunc((Date.now() - lost) / 1000));

@@ -109,6 +109,7 @@ KINDS = {
     "item.left_in_doubt": "left the call in doubt",
     "item.doubt_settled": "recorded the outcome",
     "item.assigned": "assigned this to",
+    "item.taken": "took this on",
     "item.unassigned": "removed the owner",
     "item.claimed": "claimed this",
     "item.unclaimed": "released the claim",

@@ -29,9 +29,13 @@ _ICONS = {
     "grant.failed": "cross",
     "grant.in_doubt": "alert",
     "item.assigned": "person",
+    "item.taken": "person",
     "item.unassigned": "person",
     "comment": "question",
 }
+TOOK = "item.taken"
+"""The kind of an entry about a person who became the owner without help."""
+
 _REVISED = frozenset({"item.revised", "item.resubmitted", "item.edited"})
 
 
@@ -68,6 +72,8 @@ def feed(revisions: Sequence[View], comments: Sequence[View], timeline: Sequence
 
 def _event(event: View, revisions: Mapping[Any, tuple[View | None, View]]) -> Entry:
     kind, payload = event["kind"], event["payload"] if isinstance(event["payload"], dict) else {}
+    if kind == "item.assigned" and payload.get("owner") == event["actor"]:
+        kind = TOOK
     before, revision = revisions.get(payload.get("revision"), (None, None)) if kind in _REVISED else (None, None)
     notes = (revision or {}).get("notes")
     return Entry(
@@ -77,7 +83,7 @@ def _event(event: View, revisions: Mapping[Any, tuple[View | None, View]]) -> En
         _ICONS.get(kind, "dot"),
         str(notes or words.details(event)),
         words.surface(event),
-        payload.get("owner"),
+        None if kind == TOOK else payload.get("owner"),
         (),
         revision,
         diffs.between(before, revision) if before and revision else (),

@@ -130,8 +130,8 @@ class ItemPage:
             return _("The agent receives the comments with the decision.")
         if not heard:
             return _("This agent’s format has no text for comments: they are only in the metadata of the run.")
-        told = _("The agent receives the comments with the decision. With %(verbs)s, only the run’s metadata has them.")
-        return told % {"verbs": _(", ").join(map(_, deaf))}
+        told = _("The agent receives the comments with the decision; with %(verbs)s only in the run’s metadata.")
+        return told % {"verbs": ", ".join(_("“%(verb)s”") % {"verb": _(word)} for word in deaf)}
 
     # The decision bar
 

@@ -15,6 +15,10 @@ from sqlalchemy import make_url
 from assent import audit_key, secret_key
 from assent.audit.anchors import Anchoring, HeadFile
 from assent.audit.service import Audit
+from assent.federation.answers import AnswerCarrier
+from assent.federation.deployments import RemoteDeployments, Wanted
+from assent.federation.sealing import Sealing
+from assent.federation.sync import Sync
 from assent.identity.access import Access
 from assent.identity.agents import AgentChange, Agents
 from assent.identity.keys import Keys
@@ -28,7 +32,7 @@ from assent.kernel.quotas.usage import UsageCount
 from assent.kernel.store import capacity, migrations
 from assent.kernel.store.connections import Connections, divide
 from assent.kernel.store.ports import Queue, Store
-from assent.outbox.model import AUDIT_HEAD, RESUME, WEBHOOK
+from assent.outbox.model import ANSWER, AUDIT_HEAD, RESUME, WEBHOOK
 from assent.outbox.sender import Carry, Sender
 from assent.outbox.targets import Targets
 from assent.retention import Retention
@@ -63,7 +67,7 @@ from assent.runs.queues.embedded import EmbeddedQueue
 from assent.runs.resumption import Resumption
 from assent.runs.runs import Runs
 from assent.runs.threads import Threads
-from assent.settings import Mode, Settings, environment
+from assent.settings import DeploymentSettings, Mode, Settings, environment
 from assent.threads.access import ThreadAccess
 from assent.threads.bus import Bus
 
@@ -89,6 +93,7 @@ class Engine:
     inbox: Inbox
     reviews: WorkspaceReviews
     live: Live
+    sync: Sync
     custom_auth: CustomAuth | None = None
 
 
@@ -110,6 +115,7 @@ class Services:
     onboarding: Onboarding
     retention: Retention
     usage: UsageCount
+    deployments: RemoteDeployments
 
 
 def create_store(settings: Settings) -> Store:
@@ -168,7 +174,22 @@ def create_services(store: Store, settings: Settings) -> Services:
             items=settings.retention_items,
         ),
         usage=UsageCount(store),
+        deployments=_deployments(store, settings),
     )
+
+
+def _wanted(named: DeploymentSettings) -> Wanted:
+    credentials = named.plain_key, named.plain_headers
+    return Wanted(named.shown_name, named.url, *credentials, named.graphs, named.stringify_args)
+
+
+def _deployments(store: Store, settings: Settings) -> RemoteDeployments:
+    def outbound() -> Outbound:
+        from assent.outbox.client import Outbound  # slow to import
+
+        return Outbound(Targets(settings.may_follow))
+
+    return RemoteDeployments(store, Sealing(partial(secret_key.load, settings)), outbound)
 
 
 @asynccontextmanager
@@ -177,9 +198,11 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     await asyncio.to_thread(migrations.upgrade, settings.database)
     store = create_store(settings)
     await store.open()
+    services = create_services(store, settings)
     try:
-        yield create_services(store, settings)
+        yield services
     finally:
+        await services.deployments.close()
         await store.close()
 
 
@@ -227,7 +250,9 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
         visibility=settings.new_thread_visibility,
         sweep=loaded.sweep,
     )
-    sender = _sender(store, outbound, Resumption(store, threads.states.end), settings)
+    remote = _deployments(store, settings)
+    sync = Sync(store, remote)
+    sender = _sender(store, outbound, Resumption(store, threads.states.end), remote, settings)
     inbox = Inbox(store, targets=outbound.targets, access=ThreadAccess(custom_auth))
     reviews = WorkspaceReviews(store, inbox, targets=outbound.targets)
     live, deadlines, backfill = Live(store, inbox), Deadlines(store), Backfill(store)
@@ -257,11 +282,13 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
     try:
         await Policies(store).provide(DEFAULT_TENANT, *policy_of(settings))
         await Agents(store).provide(DEFAULT_TENANT, _agents_of(settings))
+        await remote.provide(DEFAULT_TENANT, map(_wanted, settings.deployments))
         await sender.open()
         await deadlines.open()
         await backfill.open()
         await anchoring.open()
         await firing.open()
+        await sync.open()
         live.open()
         executes = _on_sqlite(settings) or settings.run_in_server
         metrics = Metrics(store, (lambda: Workers(settings.run_concurrency, queue.active)) if executes else None)
@@ -280,10 +307,12 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
             inbox,
             reviews,
             live,
+            sync,
             custom_auth,
         )
     finally:
         await live.close()
+        await sync.close()
         await firing.close()
         await anchoring.close()
         await backfill.close()
@@ -292,6 +321,7 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
         await bus.close()
         await sender.close()
         await outbound.close()
+        await remote.close()
 
 
 @asynccontextmanager
@@ -377,12 +407,14 @@ def _agents_of(settings: Settings) -> list[tuple[str, AgentChange]]:
     ]
 
 
-def _sender(store: Store, outbound: Outbound, resumption: Resumption, settings: Settings) -> Sender:
+def _sender(
+    store: Store, outbound: Outbound, resumption: Resumption, remote: RemoteDeployments, settings: Settings
+) -> Sender:
     """Opened after the queue, whose lock ensures a single sender on a SQLite file."""
     from assent.outbox.webhooks import WebhookCarrier
 
     webhooks = WebhookCarrier(outbound, partial(secret_key.load, settings))
-    carriers: dict[str, Carry] = {WEBHOOK: webhooks, RESUME: resumption}
+    carriers: dict[str, Carry] = {WEBHOOK: webhooks, RESUME: resumption, ANSWER: AnswerCarrier(store, remote)}
     if settings.audit_anchor_file is not None:
         carriers[AUDIT_HEAD] = HeadFile(settings.audit_anchor_file)
     return Sender(store, carriers, alone=_on_sqlite(settings))

@@ -45,6 +45,7 @@ code below a surface does not depend on HTTP.
     │   └── QuotaExceeded             quota_exceeded        429   of the tenant (+ `quota`, `limit`)
     ├── AssistantFailed               assistant_failed      502   the assistant's model or a server it needs (+ `id`)
     ├── EmbeddingFailed               embedding_failed      502   the function or provider of `store.index` (+ `id`)
+    ├── DeploymentFailed              deployment_failed     502   another deployment cannot be used now (+ `problem`)
     ├── StateError                    invalid_state         500   a graph's state cannot be stored in a checkpoint
     │   ├── BlockedType               blocked_type          500   of a type that checkpoints may not hold
     │   └── UnreadableState           unreadable_state      500   stored bytes cannot be decoded
@@ -388,6 +389,22 @@ class EmbeddingFailed(AssentError):
 
     code = "embedding_failed"
     status = 502
+
+
+class DeploymentFailed(AssentError):
+    """Another deployment cannot be used now. `unsure`: the request may have had its effect. `answered`: the status of
+    the response, if there was one."""
+
+    code = "deployment_failed"
+    status = 502
+
+    def __init__(
+        self, problem: str, message: str, *, hint: str, unsure: bool = False, answered: int | None = None
+    ) -> None:
+        super().__init__(message, hint=hint, problem=problem)
+        self.problem = problem
+        self.unsure = unsure
+        self.answered = answered
 
 
 class AuditBroken(AssentError):

@@ -37,7 +37,7 @@ from sqlalchemy.exc import ArgumentError
 from assent.errors import ConfigError, Invalid
 from assent.identity.model.agents import Source
 from assent.kernel.store.connections import FEWEST
-from assent.outbox.addresses import LOOPBACK, Allowed
+from assent.outbox.addresses import LOOPBACK, Allowed, plain_host
 from assent.review.model.items import LONGEST_GRACE
 from assent.threads.model.crons import CatchUp
 from assent.threads.model.runs import Strategy
@@ -92,13 +92,6 @@ def _receiver(value: str) -> str:
     return value
 
 
-def _json(value: Any) -> Any:
-    try:
-        return json.loads(value) if isinstance(value, str) else value
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error.msg}") from None
-
-
 def _public_address(value: str) -> str:
     """The address of the pages. Passkeys are bound to its host, so that has to be a domain."""
     url = urlsplit(_web_address(value))
@@ -115,6 +108,53 @@ def _targets(value: tuple[str, ...]) -> tuple[str, ...]:
     except Invalid as error:
         raise ValueError(f"{error.message}; {error.hint}") from None
     return value
+
+
+class DeploymentSettings(BaseModel):
+    """A deployment in `assent.toml`. A key that begins with `$` names an environment variable."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: Annotated[str, AfterValidator(_web_address)]
+    name: str = ""
+    key: SecretStr | None = None
+    headers: dict[str, SecretStr] = Field(default_factory=dict)
+    graphs: tuple[str, ...] = ()
+    stringify_args: bool = False
+
+    @property
+    def shown_name(self) -> str:
+        return self.name or urlsplit(self.url).netloc
+
+    @property
+    def plain_key(self) -> str | None:
+        return None if self.key is None else _expanded(self.key.get_secret_value())
+
+    @property
+    def plain_headers(self) -> dict[str, str]:
+        return {name: _expanded(value.get_secret_value()) for name, value in self.headers.items()}
+
+
+def _expanded(value: str) -> str:
+    if not value.startswith("$"):
+        return value
+    if value[1:] not in os.environ:
+        raise ConfigError(f"deployments: the environment has no variable {value[1:]}")
+    return os.environ[value[1:]].strip()
+
+
+def _distinct(value: tuple[DeploymentSettings, ...]) -> tuple[DeploymentSettings, ...]:
+    names = [deployment.shown_name for deployment in value]
+    if len(set(names)) < len(names):
+        raise ValueError("two deployments have the same name")
+    return value
+
+
+def _parsed(value: Any) -> Any:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg}") from None
 
 
 Duration = Annotated[timedelta, BeforeValidator(_duration), Field(gt=timedelta(), le=_LONGEST)]
@@ -155,7 +195,7 @@ class Settings(BaseModel):
     mode: Mode = Mode.DEV
     config: Path = Path("langgraph.json")
     policy: Path | None = None
-    agents: Annotated[tuple[AgentSetting, ...], BeforeValidator(_json)] = ()
+    agents: Annotated[tuple[AgentSetting, ...], BeforeValidator(_parsed)] = ()
     assistant: Annotated[str, Field(max_length=200)] | None = None
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 2024
@@ -201,6 +241,7 @@ class Settings(BaseModel):
     url: Annotated[str, AfterValidator(_web_address)] = "http://127.0.0.1:2024"
     api_key: SecretStr | None = None
     outbound_allow: Annotated[tuple[str, ...], AfterValidator(_targets)] = ()
+    deployments: Annotated[tuple[DeploymentSettings, ...], BeforeValidator(_parsed), AfterValidator(_distinct)] = ()
     default_multitask_strategy: Strategy = Strategy.REJECT
     thread_visibility: Visibility | None = None
     run_timeout: Duration = timedelta(days=1)
@@ -258,6 +299,13 @@ class Settings(BaseModel):
         local = LOOPBACK if self.mode is not Mode.SERVE and self.on_loopback else ()
         return Allowed.named((*self.outbound_allow, *local))
 
+    @property
+    def may_follow(self) -> Allowed:
+        """The deployments besides public addresses: as `may_call`, and those that the operator's settings name."""
+        named = (urlsplit(deployment.url).hostname or "" for deployment in self.deployments)
+        allowed = self.may_call
+        return Allowed(allowed.networks, allowed.hosts | {plain_host(host) for host in named})
+
 
 def _mcp_address(value: str) -> str:
     url = urlsplit(value)
@@ -268,7 +316,7 @@ def _mcp_address(value: str) -> str:
 
 def _list_or_json(value: Any) -> Any:
     """`a, b` or `["a", "b"]`."""
-    return _json(value) if isinstance(value, str) and value.lstrip().startswith("[") else _listed(value)
+    return _parsed(value) if isinstance(value, str) and value.lstrip().startswith("[") else _listed(value)
 
 
 def _listed(value: Any) -> Any:
@@ -282,11 +330,11 @@ class AssistantSettings(BaseModel):
 
     mcp_url: Annotated[str, AfterValidator(_mcp_address)] | None = None
     mcp_command: str | None = None
-    mcp_headers: Annotated[dict[str, SecretStr], BeforeValidator(_json)] = Field(default_factory=dict)
-    mcp_env: Annotated[dict[str, SecretStr], BeforeValidator(_json)] = Field(default_factory=dict)
+    mcp_headers: Annotated[dict[str, SecretStr], BeforeValidator(_parsed)] = Field(default_factory=dict)
+    mcp_env: Annotated[dict[str, SecretStr], BeforeValidator(_parsed)] = Field(default_factory=dict)
     mcp_mode: Literal["auto", "legacy", "2026-07-28"] = "auto"
     calendar: Path = Path(".assent/calendar.db")
-    tool_mapping: Annotated[dict[str, tuple[str, ...]] | None, BeforeValidator(_json)] = None
+    tool_mapping: Annotated[dict[str, tuple[str, ...]] | None, BeforeValidator(_parsed)] = None
     hitl_tools: Annotated[tuple[str, ...] | None, BeforeValidator(_list_or_json)] = None
     model: str = OFFLINE
     router_model: str | None = None

@@ -78,7 +78,7 @@ async def test_an_assistants_id_will_do_and_the_name_is_ones_own(desk: Desk) -> 
         ({"graph_id": "nothing"}, "graph or assistant &#39;nothing&#39; not found"),
         ({"graph_id": ""}, "Assistant/Graph ID is missing"),
         ({"url": ""}, "Deployment URL is missing"),
-        ({"url": "https://remote.example:8123"}, "remote deployments come with a later release"),
+        ({"url": "https://remote.example:8123"}, "not one of the deployments that it follows"),
         ({"url": "nonsense"}, "not a valid server address"),
         ({"name": "x" * 101}, "at most 100"),
     ],

@@ -82,6 +82,12 @@ _RETRY = (
     .where(*_ONE, deliveries.c.status == DeliveryStatus.FAILED)
     .values(status=DeliveryStatus.PENDING, attempts=0, due_at=bindparam("now"))
 )
+_HASTEN = (
+    update(deliveries)
+    .where(deliveries.c.tenant_id == TENANT, deliveries.c.target == bindparam("at"))
+    .where(deliveries.c.status == DeliveryStatus.PENDING, deliveries.c.attempts > 0)
+    .values(due_at=bindparam("now"))
+)
 _BODIES_UNDER_WAY = (
     select(deliveries.c.body)
     .where(deliveries.c.tenant_id == TENANT, deliveries.c.subject == bindparam("about"))
@@ -181,6 +187,12 @@ def retry(tx: Tx, delivery_id: str) -> bool:
     """Resets the attempts of a delivery that failed for good; the first one is due now."""
     tx.ring(BELL)
     return tx.change(_RETRY, id=delivery_id, now=tx.now()) == 1
+
+
+def hasten(tx: Tx, target: str) -> None:
+    """The target can be reached again: its failed deliveries are due now."""
+    if tx.change(_HASTEN, at=target, now=tx.now()):
+        tx.ring(BELL)
 
 
 def under_way(tx: Tx, subject: str) -> bool:

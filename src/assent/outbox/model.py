@@ -14,6 +14,9 @@ WEBHOOK = "webhook"
 RESUME = "resume"
 """Resumes the local run that waits for a decision."""
 
+ANSWER = "answer"
+"""Answers the question of a thread on another deployment."""
+
 AUDIT_HEAD = "audit_head"
 """Appends a signed head of the timeline to the operator's file."""
 

@@ -18,7 +18,7 @@ from assent.errors import Unavailable
 from assent.kernel.background import Repeating
 from assent.kernel.store.ports import Store
 from assent.outbox import deliveries
-from assent.outbox.model import RESUME, WEBHOOK, Delivery, Failure, delay_after
+from assent.outbox.model import ANSWER, RESUME, WEBHOOK, Delivery, Failure, delay_after
 
 log = logging.getLogger(__name__)
 
@@ -42,9 +42,9 @@ class Sender:
         self._store = store
         self._carriers = carriers
         leases = {kind: SHORT_LEASE if kind == RESUME else LEASE for kind in carriers}
-        elsewhere = {kind: lease for kind, lease in leases.items() if kind == WEBHOOK}
-        here = {kind: lease for kind, lease in leases.items() if kind != WEBHOOK}
-        self._lanes = [lane for lane in (here, elsewhere) if lane]
+        elsewhere = [{kind: lease for kind, lease in leases.items() if kind == far} for far in (ANSWER, WEBHOOK)]
+        here = {kind: lease for kind, lease in leases.items() if kind not in (ANSWER, WEBHOOK)}
+        self._lanes = [lane for lane in (here, *elsewhere) if lane]
         """Kinds with their leases. A remote receiver that does not answer must not delay decisions."""
         self._alone = alone
         self._concurrency = concurrency

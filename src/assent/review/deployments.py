@@ -1,4 +1,4 @@
-"""Deployments: servers that run graphs. Only this server, under any of its addresses; remote ones are not supported."""
+"""The address of a deployment: this server, under any of its addresses, or another one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from assent.errors import Invalid
 _PORTS = {"http": 80, "https": 443}
 _LOOPBACK = "loopback"
 _HINT = "such as http://127.0.0.1:2024"
-_LATER = "remote deployments come with a later release; until then, use the URL of this server"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +28,9 @@ class Deployments:
         """`own` are the addresses of this server."""
         self._own = tuple(own)
 
-    def require_own(self, url: str, here: str | None = None) -> str:
-        """The scheme, host and port of the URL of this server. `here` is the address of the caller's request: always
-        ours."""
-        own = [parsed(address) for address in (*self._own, *([here] if here else []))]
-        if parsed(url) not in own:
-            raise Invalid(f"{origin(url)} is not this server", hint=_LATER)
-        return origin(url)
+    def is_own(self, url: str, here: str | None = None) -> bool:
+        """Whether the URL is this server's. `here` is the address of the caller's request: always ours."""
+        return parsed(url) in [parsed(address) for address in (*self._own, *([here] if here else []))]
 
     def this(self, here: str | None = None) -> str | None:
         address = here or next(iter(self._own), None)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
 from assent.errors import Conflict, Invalid, NotFound
 from assent.identity.model.access import Principal, Scope
@@ -12,7 +13,7 @@ from assent.kernel.ids import as_uuid, new_id
 from assent.kernel.store import idempotency
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
-from assent.review.deployments import Deployments
+from assent.review.deployments import Deployments, origin, parsed
 from assent.review.inbox import Inbox
 from assent.review.model import filters
 from assent.review.model.filters import Filter
@@ -20,7 +21,7 @@ from assent.review.rows import inboxes
 from assent.review.rows.inboxes import SavedInbox
 from assent.review.rows.item_search import Waiting
 from assent.threads.model.assistants import Assistant, own_id
-from assent.threads.rows import assistants
+from assent.threads.rows import assistants, deployments
 
 MOST = 50
 LONGEST_NAME = 100
@@ -54,13 +55,19 @@ class Inboxes:
         caller.require(Scope.ITEMS_READ)
         saved = await self._store.read(caller.tenant, inboxes.of_owner, caller.actor)
         counts = await self._inbox.pending(caller, [_parsed(inbox.filter) for inbox in saved]) if saved else []
-        return [_view(inbox, count) for inbox, count in zip(saved, counts, strict=True)]
+        problems = await self._problems(caller)
+        return [_view(inbox, count, problems) for inbox, count in zip(saved, counts, strict=True)]
 
     async def get(self, caller: Principal, inbox_id: str) -> View:
         caller.require(Scope.ITEMS_READ)
         inbox = await self._store.read(caller.tenant, _require_inbox, caller.actor, inbox_id)
         [count] = await self._inbox.pending(caller, [_parsed(inbox.filter)])
-        return _view(inbox, count)
+        return _view(inbox, count, await self._problems(caller))
+
+    async def _problems(self, caller: Principal) -> Mapping[str, str | None]:
+        """The problem of each deployment that is followed, by its URL."""
+        known = await self._store.read(caller.tenant, deployments.all_of)
+        return {each.url: each.message if each.problem else None for each in known}
 
     async def create(
         self, caller: Principal, wanted: Wanted, *, here: str | None = None, key: str | None = None
@@ -106,7 +113,9 @@ class Inboxes:
         return {"name": name, "filter": filter, "graph_id": None, "url": None}
 
     async def _deployment(self, caller: Principal, graph_id: str, url: str, name: str, here: str | None) -> View:
-        own = self._deployments.require_own(url, here) if url else self._deployments.this(here)
+        if url and not self._deployments.is_own(url, here):
+            return await self._remote(caller, graph_id, url, name)
+        own = origin(url) if url else self._deployments.this(here)
         try:
             assistant = await self._resolve(caller, graph_id)
         except (Invalid, NotFound):
@@ -118,12 +127,29 @@ class Inboxes:
         usual = assistant.graph_id if by_name or assistant.is_graphs_own else assistant.name
         return {"name": name or _cut(usual), "filter": filter, "graph_id": target, "url": own}
 
+    async def _remote(self, caller: Principal, graph_id: str, url: str, name: str) -> View:
+        """The items of a graph of another deployment, which an administrator has added."""
+        known = await self._store.read(caller.tenant, deployments.all_of)
+        deployment = next((each for each in known if _same_server(each.url, url)), None)
+        if deployment is None:
+            raise Invalid(
+                f"{origin(url)} is not this server, and not one of the deployments that it follows",
+                hint="an administrator adds it in Settings, with its key; see docs/deployments.md",
+            )
+        column = "assistant" if as_uuid(graph_id) else "graph"
+        filter = f"{filters.term('deployment', deployment.id)} {filters.term(column, graph_id)}"
+        return {"name": name or _cut(graph_id), "filter": filter, "graph_id": graph_id, "url": deployment.url}
+
     async def _stored(self, caller: Principal, name_or_id: str) -> Assistant:
         wanted = as_uuid(name_or_id) or own_id(name_or_id)
         assistant = await self._store.read(caller.tenant, assistants.get, wanted)
         if assistant is None:
             raise NotFound(f"assistant {name_or_id!r} not found")
         return assistant
+
+
+def _same_server(url: str, other: str) -> bool:
+    return parsed(url) == parsed(other) and urlsplit(url).path.strip("/") == urlsplit(other).path.strip("/")
 
 
 def _checked(name: str) -> str:
@@ -146,10 +172,18 @@ def _parsed(filter: str) -> Filter:
         return filters.NOTHING
 
 
-def _view(inbox: SavedInbox, waiting: Waiting) -> View:
+def _view(inbox: SavedInbox, waiting: Waiting, problems: Mapping[str, str | None]) -> View:
     named = {"id": inbox.id, "name": inbox.name, "filter": inbox.filter}
     counted = {"count": waiting.number, "at_least": waiting.at_least}
-    return {**named, "graph_id": inbox.graph_id, "url": inbox.url, "local": True, **counted}
+    return {**named, "graph_id": inbox.graph_id, "url": inbox.url, **_place(inbox, problems), **counted}
+
+
+def _place(inbox: SavedInbox, problems: Mapping[str, str | None]) -> View:
+    """Whether it is on this server, and the problem of its deployment: an empty list may mean that it is stopped."""
+    remote = "deployment:" in inbox.filter and inbox.url is not None
+    if not remote:
+        return {"local": True, "problem": None}
+    return {"local": False, "problem": problems.get(str(inbox.url), "the deployment was removed")}
 
 
 def _require_inbox(tx: Tx, owner: str, inbox_id: str) -> SavedInbox:

@@ -13,6 +13,7 @@ from assent.review.model.items import Due
 from assent.review.model.questions import Question
 from assent.review.model.terms import Terms, next_due, terms_of
 from assent.review.rows import policies
+from assent.threads.model.deployments import is_remote
 
 
 def judged(tx: Tx, question: Question, *, graph_id: str | None, requester: str, gated: bool) -> Terms:
@@ -28,6 +29,7 @@ def judged(tx: Tx, question: Question, *, graph_id: str | None, requester: str, 
         gated=gated,
         approves=approves(question),
     )
+    terms = terms.advised() if is_remote(requester) else terms
     marks = {action.name: tx.marks(graph_id, action.name) for action in question.actions} if graph_id else {}
     return replace(terms, marks={tool: paths for tool, paths in marks.items() if paths})
 

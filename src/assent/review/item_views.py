@@ -31,7 +31,8 @@ from assent.review.model.terms import shown_args
 from assent.review.rows import decisions, grants, items
 from assent.review.rows.secrets import asks_itself, covering, covering_of, known_items
 from assent.threads.model.runs import RunStatus
-from assent.threads.rows import answers, runs, threads
+from assent.threads.rows import answers, deployments, remote_threads, runs, threads
+from assent.threads.studio import studio_link
 
 View = dict[str, Any]
 
@@ -45,8 +46,9 @@ _NAMES = Cover()
 """Masks values that are secret by their name alone."""
 
 
-def summary(item: Item, now: datetime) -> View:
+def summary(tx: Tx, item: Item) -> View:
     """One row of a list."""
+    now = tx.now()
     return {
         "id": item.id,
         "status": item.status,
@@ -76,6 +78,7 @@ def summary(item: Item, now: datetime) -> View:
             "thread_id": item.thread_id,
             "run_id": item.run_id,
             "interrupt_id": item.interrupt_id,
+            "remote": _remote(tx, item) if item.remote else None,
         },
         "entity": {"type": item.entity_type, "id": item.entity_id} if item.entity_id else None,
         "created_at": _at(item.created_at),
@@ -86,6 +89,16 @@ def summary(item: Item, now: datetime) -> View:
         "undo_until": _at(item.undo_until),
         "follows": item.follows,
     }
+
+
+def _remote(tx: Tx, item: Item) -> View | None:
+    """The thread on its deployment; None once the deployment was removed."""
+    thread = remote_threads.by_key(tx, item.thread_id) if item.thread_id else None
+    deployment = deployments.get(tx, thread.deployment_id) if thread else None
+    if thread is None or deployment is None:
+        return None
+    link = studio_link(deployment, thread.thread_id)
+    return {"name": deployment.name, "url": deployment.url, "thread_id": thread.thread_id, "studio": link}
 
 
 def _risk_reasons(item: Item) -> list[View]:
@@ -108,7 +121,7 @@ def with_arguments(tx: Tx, item: Item) -> View:
     """One row of a list, with each call and its arguments, truncated."""
     case = case_of(tx, item)
     actions = [_brief(case, action) for action in case.question.actions[:_MOST_SHOWN]]
-    return {**summary(item, tx.now()), "owner_name": _owner_name(tx, item), "actions": actions}
+    return {**summary(tx, item), "owner_name": _owner_name(tx, item), "actions": actions}
 
 
 def _owner_name(tx: Tx, item: Item) -> str | None:
@@ -133,7 +146,7 @@ def full(tx: Tx, caller: Principal, item: Item, case: Case | None = None) -> Vie
     refusal = _refusal(tx, caller, case)
     draft, snoozed_until = items.marks_of(tx, item.id, caller.actor)
     return {
-        **summary(item, tx.now()),
+        **summary(tx, item),
         "title": words.without(item.title),
         "summary": words.without(item.summary),
         "description": question.description and words.without(question.description),
@@ -387,4 +400,4 @@ class ItemPage:
 
 
 def rows(tx: Tx, listed: Iterable[Item]) -> list[View]:
-    return [summary(item, tx.now()) for item in listed]
+    return [summary(tx, item) for item in listed]

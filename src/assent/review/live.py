@@ -165,4 +165,4 @@ def _changes(tx: Tx, after: int) -> _Batch:
 def _change(tx: Tx, entry: Entry) -> Change | None:
     event, _ = entry
     item = items.get(tx, event.subject.removeprefix(_PREFIX))
-    return Change(event.seq, event.kind, event.actor, event.at.isoformat(), summary(item, tx.now())) if item else None
+    return Change(event.seq, event.kind, event.actor, event.at.isoformat(), summary(tx, item)) if item else None

@@ -15,7 +15,7 @@ from assent.kernel.ids import new_id
 from assent.kernel.limits import Limits
 from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries
-from assent.outbox.model import RESUME
+from assent.outbox.model import ANSWER, RESUME
 from assent.review import changes, item_index, item_terms, item_words, workspace_runs
 from assent.review.collaboration import owners
 from assent.review.dialects import approves, breakpoint, question_of, recognise, workspace_review
@@ -52,7 +52,8 @@ SYSTEM = "system"
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """The pending questions of a thread. `upcoming` are the nodes that it stopped before at a breakpoint, with `notes`
-    for the reviewer. `asker` replaces the actor of `run` as requester; `by` is the actor that moved the thread here."""
+    for the reviewer. `asker` replaces the actor of `run` as requester; `by` is the actor that moved the thread here.
+    `gone` is the resolution of questions that it no longer asks, where that is known."""
 
     thread_id: str
     pending: Sequence[Mapping[str, Any]]
@@ -65,6 +66,8 @@ class Waiting:
     notes: Sequence[str] = ()
     asker: str | None = None
     by: str = SYSTEM
+    deployment: str = HERE
+    gone: Resolution | None = None
 
     @classmethod
     def of(cls, thread: Thread, pending: Sequence[Mapping[str, Any]], values: Any, **facts: Any) -> Waiting:
@@ -117,8 +120,8 @@ def follow(tx: Tx, waiting: Waiting) -> None:
             _revise(tx, item, entry, waiting, learned)
     for item in present:
         if item.id not in current:
-            resolution = Resolution.SUPERSEDED if asked or waiting.upcoming else Resolution.THREAD_ENDED
-            close(tx, item, resolution, waiting.by)
+            passed = Resolution.SUPERSEDED if asked or waiting.upcoming else Resolution.THREAD_ENDED
+            close(tx, item, waiting.gone or passed, waiting.by)
     learned.apply()
 
 
@@ -212,7 +215,7 @@ def create(
         revision,
         type=columns.pop("type", question.type),
         dialect=question.dialect,
-        deployment=HERE,
+        deployment=columns.pop("deployment", HERE),
         secrets=sorted(secrets_in(question, terms)),
         **item_terms.timed(terms, tx.now(), columns.pop("expires_at", None)),
         **{**item_words.words(question, terms, known), **item_terms.bound(terms), **columns},
@@ -318,6 +321,7 @@ def _raise(tx: Tx, waiting: Waiting, asked: Asked, learned: Learned, *, instead_
         asked.revision,
         terms,
         learned.before,
+        deployment=waiting.deployment,
         graph_id=waiting.graph_id,
         assistant_id=waiting.assistant_id,
         thread_id=waiting.thread_id,
@@ -351,6 +355,11 @@ def _is_reworded(tx: Tx, item: Item, asked: Asked) -> bool:
 def _as_raised(tx: Tx, item: Item) -> str:
     """The hash of the agent's question, without a reviewer's edits."""
     return replace(items.revision(tx, item.id, item.revision), edits={}).hash
+
+
+def asks_same(tx: Tx, item: Item, pending: Mapping[str, Any]) -> bool:
+    """Whether a pending question of a thread without a gate is the one of the item."""
+    return _read(tx, Waiting(str(item.thread_id), [pending]), pending).revision.hash == _as_raised(tx, item)
 
 
 def is_answered(tx: Tx, item: Item) -> bool:
@@ -479,8 +488,11 @@ def deliver(tx: Tx, item: Item, interrupt_id: str, value: Json) -> None:
 def resumption(
     item: Item, interrupt_id: str, value: Json, *, wait: timedelta = timedelta(), said: Sequence[Json] = ()
 ) -> Message:
-    """The message to the waiting run, with the comments on the question. Without a value, it ends the thread."""
+    """The message to the waiting run, here or on another deployment, with the comments on the question. Without a
+    value, it ends the thread."""
     body = {"item_id": item.id, "thread_id": item.thread_id, "run_id": item.run_id, "gated": item.gated}
     payload = {**body, "interrupt_id": interrupt_id, "value": value}
     payload |= {"comments": list(said)} if said else {}
+    if item.remote:
+        return Message(new_id(), ANSWER, f"deployment:{item.deployment}", payload, wait)
     return Message(new_id(), RESUME, f"thread:{item.thread_id}", payload, wait)

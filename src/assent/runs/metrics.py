@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from assent.identity.model.access import Principal, Scope
 from assent.kernel.store.ports import Store
-from assent.threads.rows import metrics
+from assent.kernel.store.transaction import Tx
+from assent.threads.rows import deployments, metrics
 from assent.threads.rows.metrics import QueueDepth
 
 
@@ -33,10 +34,20 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class Followed:
+    """A deployment that is followed: whether it works, and the seconds since its questions were last read."""
+
+    id: str
+    up: bool
+    lag: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     queue: QueueDepth
     workers: Workers | None
     answered: dict[Answered, int]
+    followed: list[Followed]
 
 
 class Metrics:
@@ -52,4 +63,10 @@ class Metrics:
     async def snapshot(self, caller: Principal) -> Snapshot:
         caller.require_any(Scope.RUNS_WRITE, Scope.ITEMS_READ, Scope.ADMIN)
         queue = await self._store.read(None, metrics.queue_depth)
-        return Snapshot(queue, self._workers() if self._workers else None, dict(self._answered))
+        followed = await self._store.read(None, _followed)
+        return Snapshot(queue, self._workers() if self._workers else None, dict(self._answered), followed)
+
+
+def _followed(tx: Tx) -> list[Followed]:
+    listed = (deployment for _, deployment in deployments.everywhere(tx) if not deployment.paused)
+    return [Followed(each.id, each.problem is None, each.lag(tx.now())) for each in listed]

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from assent.app import Engine, Services
 from assent.errors import NotLoaded
+from assent.federation.threads import RemoteThreads
 from assent.identity.local_person import LocalPerson
 from assent.identity.model.access import Principal
 from assent.review.collaboration.reasons import Reasons
@@ -31,6 +32,7 @@ from assent.surfaces.api import (
     agents,
     audit,
     deliveries,
+    deployments,
     health,
     inbox,
     inboxes,
@@ -61,6 +63,7 @@ from assent.surfaces.web.pages import account, bulk, installing, people, sign_in
 from assent.surfaces.web.pages import agents as agents_pages
 from assent.surfaces.web.pages import audit as audit_pages
 from assent.surfaces.web.pages import crons as crons_pages
+from assent.surfaces.web.pages import deployments as deployments_pages
 from assent.surfaces.web.pages import inbox as inbox_pages
 from assent.surfaces.web.pages import inboxes as inboxes_pages
 from assent.surfaces.web.pages import insights as insights_pages
@@ -165,6 +168,7 @@ def _apis(
     yield passkeys.routes(services.passkeys, relying)
     yield audit.routes(services.audit)
     yield deliveries.routes(services.deliveries)
+    yield deployments.routes(services.deployments)
     yield assistants.routes(engine.assistants)
     yield store.routes(engine.items)
     yield system.routes(engine.metrics)
@@ -188,7 +192,9 @@ def _pages(
         engine.project.graphs,
     )
     relying, saved = Relying(settings.public_url), Reasons(store)
-    sources = Sources(engine.threads, engine.assistants, engine.runs, engine.inbox, store)
+    sources = Sources(
+        engine.threads, engine.assistants, engine.runs, engine.inbox, store, RemoteThreads(store, services.deployments)
+    )
     yield sign_in.routes(services.access, admission, shell, settings.undo_window)
     yield installing.routes()
     yield inboxes_pages.routes(views, graphs, shell)
@@ -199,6 +205,7 @@ def _pages(
     yield audit_pages.routes(services.audit, store, shell)
     yield settings_pages.routes(services.deliveries, graphs, settings, shell)
     yield reasons_pages.routes(saved, shell)
+    yield deployments_pages.routes(services.deployments, shell)
     yield keys_pages.routes(services.keys, services.users, shell)
     yield people.routes(services.users, services.passkeys, shell)
     yield account.routes(services.passkeys, relying, shell)

@@ -692,6 +692,49 @@ inboxes = Table(  # saved views, per person
     UniqueConstraint("tenant_id", "owner", "position"),
 )
 
+deployments = Table(  # other servers that run graphs, whose questions are listed here
+    "deployments",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("deployment_id", String, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("url", String, nullable=False),
+    Column("credentials", LargeBinary),  # the key and the headers, encrypted
+    Column("graphs", Json, nullable=False),
+    Column("stringify_args", Boolean, nullable=False),
+    Column("paused", Boolean, nullable=False),
+    Column("in_file", Boolean, nullable=False),  # the operator's settings name it
+    Column("info", Json),  # as the server described itself
+    Column("problem", String),
+    Column("message", String),
+    Column("failing_since", Instant),
+    Column("synced_at", Instant),
+    Column("leader", String),  # the process that follows it
+    Column("leader_until", Instant),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    UniqueConstraint("tenant_id", "name"),
+)
+
+remote_threads = Table(  # threads of deployments, as they were last seen
+    "remote_threads",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("deployment_id", String, primary_key=True),
+    Column("thread_id", String, primary_key=True),
+    Column("key", String, nullable=False),  # its id here: thread_id of its items
+    Column("graph_id", String),
+    Column("assistant_id", String),
+    Column("version", String, nullable=False),
+    Column("waits", Boolean, nullable=False),
+    Column("settled", Boolean, nullable=False),  # false: look again, although the thread has not changed
+    Column("seen_at", Instant, nullable=False),
+    UniqueConstraint("tenant_id", "key"),
+    ForeignKeyConstraint(
+        ["tenant_id", "deployment_id"], ["deployments.tenant_id", "deployments.deployment_id"], ondelete="CASCADE"
+    ),
+)
+
 policies = Table(
     "policies",
     metadata,

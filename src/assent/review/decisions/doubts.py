@@ -8,16 +8,16 @@ from assent.errors import Conflict, InvalidDecision
 from assent.identity.model.access import Principal
 from assent.identity.model.passkeys import Party, Proof
 from assent.kernel.store.transaction import Tx
-from assent.review import changes, thread_items
+from assent.review import changes, dialects, thread_items
 from assent.review.decisions import confirmation
 from assent.review.decisions.confirmation import Options
-from assent.review.decisions.consequences import Case, case_of
+from assent.review.decisions.consequences import Case, as_revised, case_of
 from assent.review.decisions.decide import require_item
 from assent.review.decisions.rights import require_right
 from assent.review.model.grants import Grant
-from assent.review.model.items import Execution, Item
-from assent.review.model.lifecycle import Settled
-from assent.review.rows import grants
+from assent.review.model.items import Execution, Item, as_asked
+from assent.review.model.lifecycle import Message, Settled
+from assent.review.rows import decisions, grants
 from assent.threads.rows import contributors, runs, threads
 
 _SETTLED = {"done": Execution.DONE, "run_again": Execution.GRANTED, "abandon": Execution.ABANDONED}
@@ -53,7 +53,7 @@ def settle(
         grants.settle_doubt(tx, grant, None if outcome == "run_again" else {"doubt": outcome, "notes": notes})
     if grant is not None and outcome == "run_again":
         grants.renew(tx, grant, case.terms.execution_ttl)
-    message = thread_items.resumption(item, asked_in, {"outcome": outcome, "notes": notes}) if asked_in else None
+    message = _told(tx, case, asked_in, outcome, notes) if asked_in else None
     if notes and item.thread_id is not None:
         contributors.add(tx, item.thread_id, caller.actor)
     shown = notes and case.words.without(notes)
@@ -61,6 +61,18 @@ def settle(
     details |= {"passkey": passkey} if passkey else {}
     event = Settled(execution=_SETTLED[outcome], others=len(doubtful) > 1, message=message, told=details)
     return changes.apply(tx, caller, item, event)
+
+
+def _told(tx: Tx, case: Case, asked_in: str, outcome: str, notes: str | None) -> Message | None:
+    """The message to the thread that waits for the outcome. A thread on another deployment waits for the answer itself,
+    which was accepted there and lost."""
+    if not case.item.remote:
+        return thread_items.resumption(case.item, asked_in, {"outcome": outcome, "notes": notes})
+    decision = decisions.closing(tx, case.item.id)
+    if outcome != "run_again" or decision is None:
+        return None
+    value = dialects.encode(case.asked, as_asked(as_revised(decision.verdicts), case.revision))
+    return thread_items.resumption(case.item, asked_in, value)
 
 
 def _asked_in(tx: Tx, item: Item, grant: Grant | None) -> str | None:

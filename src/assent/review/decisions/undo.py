@@ -71,8 +71,9 @@ def _unedited(tx: Tx, caller: Principal, item: Item, undone: Decision) -> Item:
 
 
 def still_asked(tx: Tx, item: Item) -> bool:
-    """Whether the thread still waits at the question; a request waits until it is closed."""
-    if item.held or item.thread_id is None:
+    """Whether the thread still waits at the question; a request waits until it is closed. A thread elsewhere is
+    asked just before the decision is sent."""
+    if item.held or item.thread_id is None or item.remote:
         return True
     thread = threads.get(tx, item.thread_id)
     if thread is None:

@@ -29,6 +29,7 @@ _COLUMNS = {
     "dialect": "dialect",
     "graph": "graph_id",
     "assistant": "assistant_id",
+    "deployment": "deployment",
     "thread": "thread_id",
     "run": "run_id",
     "from": "requester",

@@ -120,6 +120,11 @@ class Item:
         return self.interrupt_id is None
 
     @property
+    def remote(self) -> bool:
+        """Asked by an agent on another deployment, where this server has no gate."""
+        return self.deployment != HERE
+
+    @property
     def subject(self) -> str:
         """Its name in the timeline and the outbox."""
         return f"item:{self.id}"

@@ -62,6 +62,15 @@ class Terms:
     def gated(self) -> bool:
         return self.effect in (Effect.ASK, Effect.NEVER)
 
+    def advised(self) -> Terms:
+        """The terms of a question on another deployment: no gate enforces them there, so an answer is not awaited for
+        a limited time only. A rule that needs a passkey stays."""
+        rules = (
+            replace(rule, then=Effect.ADVISE) if rule.then is Effect.ASK and not rule.confirm else rule
+            for rule in self.rules
+        )
+        return replace(self, rules=tuple(dict.fromkeys(rules)))
+
     @property
     def approvals(self) -> int:
         return max(rule.approvals for rule in self.rules)

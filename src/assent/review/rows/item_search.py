@@ -23,6 +23,7 @@ from assent.review.model.search_words import of_actor, of_type, phrase_of
 from assent.review.rows import item_texts, mentions
 from assent.review.rows.item_texts import Term
 from assent.review.rows.items import COLUMNS, RISK_RANKS, item_of
+from assent.threads.rows import deployments
 
 MOST_COUNTED = 10_000
 MOST_FACETED = 2_000
@@ -218,6 +219,9 @@ def _column(tx: Tx, name: str, values: tuple[object, ...], whose: str) -> Column
         return or_(actors, items.c[name].is_(None)) if _NOBODY in values else actors
     if name == "risk":
         return items.c.risk_rank.in_([RISK_RANKS.get(str(value), -1) for value in values])
+    if name == "deployment":
+        named = {deployment.name: deployment.id for deployment in deployments.all_of(tx)}
+        return items.c.deployment.in_([named.get(str(value), value) for value in values])
     return items.c[name].in_(values)
 
 

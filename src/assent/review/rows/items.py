@@ -42,6 +42,9 @@ _LOCK = _ONE.with_for_update()
 _OPEN = _ALL.where(items.c.thread_id == bindparam("thread"), items.c.open).order_by(items.c.created_at)
 _OPEN_OF_THREAD = Prepared(_OPEN)
 _LOCK_OPEN_OF_THREAD = Prepared(_OPEN.with_for_update())
+_OPEN_OF_DEPLOYMENT = (
+    _ALL.where(items.c.deployment == bindparam("deployment"), items.c.open).order_by(items.c.item_id).with_for_update()
+)
 _CLAIMED_BY = _ALL.where(items.c.claimed_by == bindparam("whose"), items.c.open).order_by(items.c.item_id)
 _ROUTED_TO = _ALL.where(items.c.recipient == bindparam("whose"), items.c.routing.is_not(null()), items.c.open).order_by(
     items.c.item_id
@@ -250,6 +253,10 @@ def set_kind(tx: Tx, item: Item, kind: str) -> Item:
 def open_of_thread(tx: Tx, thread_id: str, *, lock: bool = True) -> list[Item]:
     """Oldest first. `lock=False` is for read-only transactions, which cannot lock."""
     return [item_of(row) for row in tx.all(_LOCK_OPEN_OF_THREAD if lock else _OPEN_OF_THREAD, thread=thread_id)]
+
+
+def open_of_deployment(tx: Tx, deployment_id: str) -> list[Item]:
+    return [item_of(row) for row in tx.all(_OPEN_OF_DEPLOYMENT, deployment=deployment_id)]
 
 
 def of_thread(tx: Tx, thread_id: str) -> list[Item]:

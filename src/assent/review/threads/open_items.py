@@ -11,6 +11,11 @@ def open_items(tx: Tx, thread_id: str) -> list[Item]:
     return items.open_of_thread(tx, thread_id)
 
 
+def interrupts_of(tx: Tx, thread_id: str) -> set[str]:
+    """The interrupt ids of the open items."""
+    return {str(item.interrupt_id) for item in items.open_of_thread(tx, thread_id, lock=False)}
+
+
 def are_unsettled(tx: Tx, thread_id: str) -> bool:
     """Whether the thread has a gated question, an undelivered decision or a call in doubt. These do not expire with the
     thread."""

@@ -36,6 +36,7 @@ class InboxView(BaseModel):
     graph_id: str | None
     url: str | None
     local: bool = Field(description="whether the deployment is this server")
+    problem: str | None = Field(description="why its deployment cannot be followed now")
     count: int = Field(description="number of its pending items")
     at_least: bool = Field(description="whether there may be more: at most 10,000 pending items are examined")
 

@@ -20,11 +20,13 @@ from assent.surfaces.cli.admin import (
     crons,
     database,
     deliveries,
+    deployments,
     imports,
     keys,
     passkeys,
     policy,
     repair,
+    status,
     users,
 )
 from assent.surfaces.cli.inbox import inbox, inboxes, insights, reasons
@@ -43,6 +45,7 @@ def application() -> typer.Typer:
     worker.add_to(app)
     mcp.add_to(app)
     config.add_to(app)
+    status.add_to(app)
     imports.add_to(app)
     insights.add_to(app)
     repair.add_to(app)
@@ -59,6 +62,7 @@ def application() -> typer.Typer:
     app.add_typer(audit.commands(), name="audit", help="The timeline: list, verify, export.")
     app.add_typer(deliveries.commands(), name="deliveries", help="The outbox: webhooks and their delivery status.")
     app.add_typer(crons.commands(), name="crons", help="Runs that start by a schedule.")
+    app.add_typer(deployments.commands(), name="deployments", help="Other servers whose questions are listed here.")
     audit.add_erase_to(app)
     for extension in extensions.installed():
         extension.add_commands(app)

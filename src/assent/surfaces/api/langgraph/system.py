@@ -64,6 +64,10 @@ def _json(snapshot: Snapshot) -> dict[str, Any]:
             ]
         },
     }
+    if snapshot.followed:
+        body["deployments"] = [
+            {"id": followed.id, "up": followed.up, "lag_seconds": followed.lag} for followed in snapshot.followed
+        ]
     if workers is not None:
         body["workers"] = {
             "max": workers.most,
@@ -82,7 +86,17 @@ def _text(snapshot: Snapshot) -> str:
     for kind, count in snapshot.answered.items():
         labels = f'method="{kind.method}",path="{kind.path}",status="{kind.status}"'
         lines.append(f"lg_api_http_requests_total{{{labels}}} {count}")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_followed(snapshot)]) + "\n"
+
+
+def _followed(snapshot: Snapshot) -> Iterator[str]:
+    """The deployments by their ids: their names belong to tenants."""
+    for metric in ("up", "lag_seconds") if snapshot.followed else ():
+        yield f"# TYPE assent_deployment_{metric} gauge"
+        for followed in snapshot.followed:
+            value = int(followed.up) if metric == "up" else followed.lag
+            if value is not None:
+                yield f'assent_deployment_{metric}{{deployment="{followed.id}"}} {value}'
 
 
 def _gauges(snapshot: Snapshot) -> Iterator[tuple[str, float]]:

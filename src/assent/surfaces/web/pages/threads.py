@@ -10,6 +10,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
+from assent.errors import NotFound
 from assent.identity.model.access import Principal
 from assent.kernel.ids import as_uuid
 from assent.review.inbox import Inbox
@@ -92,7 +93,7 @@ def routes(sources: Sources, shell: Shell, settings: Settings) -> APIRouter:
     async def show_page(
         request: Request, caller: Caller, thread_id: UUID, before: Text = "", inbox: Text = ""
     ) -> Response:
-        page = await thread_page.gather(sources, caller, str(thread_id), before or None)
+        page = await _page(sources, caller, str(thread_id), before)
         saved = await shell.inbox(caller, inbox) if inbox else None
         return await shell.show(
             caller,
@@ -104,10 +105,17 @@ def routes(sources: Sources, shell: Shell, settings: Settings) -> APIRouter:
             status_sign=thread_page.STATUSES[page.thread.status],
             run_signs=thread_page.RUNS,
             before=before,
-            studio=thread_page.studio_link(page.thread.id, _deployment(request, settings, saved)),
+            studio=page.studio or thread_page.studio_link(page.thread.id, _deployment(request, settings, saved)),
         )
 
     return web
+
+
+async def _page(sources: Sources, caller: Principal, thread_id: str, before: str) -> thread_page.ThreadPage:
+    try:
+        return await thread_page.gather(sources, caller, thread_id, before or None)
+    except NotFound:
+        return await thread_page.gather_remote(sources, caller, thread_id)
 
 
 def _deployment(request: Request, settings: Settings, saved: Saved) -> str:

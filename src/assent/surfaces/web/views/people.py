@@ -12,6 +12,7 @@ from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.review.collaboration.mentions import named_in
 from assent.surfaces.web.language import gettext as _
+from assent.threads.rows import deployments
 
 _SHORT = 32
 """Longer ids are random; their last characters are enough to distinguish them."""
@@ -63,6 +64,9 @@ def _name(tx: Tx, kind: str, id: str) -> str | None:
     if kind == "reviewer":
         user = users.by_id(tx, id)
         return user.name if user else None
+    if kind == "deployment":
+        deployment = deployments.get(tx, id)
+        return deployment.name if deployment else None
     if kind == "agent":
         name = agent_of(tx, f"{kind}:{id}").name
         return None if name == id else name

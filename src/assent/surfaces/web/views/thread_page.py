@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from assent.errors import AssentError, NotFound
+from assent.federation.threads import RemoteThreads
 from assent.identity.model.access import Principal
 from assent.kernel.store.ports import Store
 from assent.review.inbox import Inbox
@@ -76,6 +77,8 @@ class ThreadPage:
     past: Past
     drawing: Drawing | None
     names: Names
+    studio: str | None = None
+    """The link to a thread of another deployment."""
 
     @property
     def title(self) -> str:
@@ -131,6 +134,18 @@ class Sources:
     runs: Runs
     inbox: Inbox
     store: Store
+    remote: RemoteThreads
+
+
+async def gather_remote(sources: Sources, caller: Principal, key: str) -> ThreadPage:
+    """The page of a thread on another deployment. Its runs and its graph are not read."""
+    far = await sources.remote.get(caller, key)
+    rows = (await sources.inbox.list(caller, filter=f"thread:{key}", limit=_ITEMS)).items
+    items = [await sources.inbox.get(caller, row["id"]) for row in rows]
+    names = await people.names(sources.store, caller, [])
+    parents = [*far.states[1:], {"next": []}]
+    shown = [_checkpoint(state, parent) for state, parent in zip(far.states, parents, strict=False)]
+    return ThreadPage(far.thread, items, [], Past(shown, problem=far.problem), None, names, far.studio)
 
 
 async def gather(sources: Sources, caller: Principal, thread_id: str, before: str | None = None) -> ThreadPage:

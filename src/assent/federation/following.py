@@ -1,0 +1,275 @@
+"""Follows one deployment: finds its new, changed and vanished questions, and keeps the items here in line with them.
+
+A thread search has only offsets. The list is therefore read from the last changed thread on, up to the first page
+without news; a sweep now and then reads all of it. A thread that is missing in the list is read itself before its
+items are closed, because pages shift while they are read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from assent.federation.connection import Connection, Seen
+from assent.kernel.quotas import quotas
+from assent.kernel.store.ports import Store
+from assent.kernel.store.transaction import Tx
+from assent.review import thread_items
+from assent.review.model.questions import Resolution
+from assent.review.thread_items import Waiting
+from assent.review.threads import elsewhere, open_items
+from assent.threads.model.deployments import Deployment, search_for
+from assent.threads.rows import deployments, remote_threads
+from assent.threads.rows.remote_threads import RemoteThread
+
+log = logging.getLogger(__name__)
+
+DELIVERY = "assent_delivery"
+"""The metadata of a run that answers: the id of the delivery, by which a retry finds it."""
+
+SWEEP_SECONDS = 15.0
+_PAGE, _SWEPT_PAGE = 100, 500
+_AT_ONCE = 25
+_READ_AT_ONCE = 8
+_MISSING_AT_ONCE = 50
+_LOOK_AGAIN_SECONDS = 1.0
+_ACTIVE = ("pending", "running")
+_WAITING, _FAILED, _BUSY = "interrupted", "error", "busy"
+
+
+class LeaseLost(Exception):
+    """Another process follows this deployment now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A thread with the questions that need an item. `doubted` are those whose answer was accepted and lost. Not
+    `settled`: an answer is under way there."""
+
+    thread: RemoteThread
+    pending: Sequence[Mapping[str, Any]]
+    doubted: tuple[str, ...] = ()
+    gone: Resolution | None = None
+
+
+@dataclass
+class Follower:
+    store: Store
+    tenant: str
+    deployment: Deployment
+    connection: Connection
+    who: str
+    _known: dict[str, RemoteThread] | None = None
+    _swept_at: float | None = None
+    _look_at: dict[str, float] = field(default_factory=dict)
+
+    async def look(self) -> bool:
+        """Brings the items in line with the deployment; returns whether anything had changed."""
+        if self._known is None:
+            stored = await self.store.read(self.tenant, remote_threads.of_deployment, self.deployment.id)
+            self._known = {thread.thread_id: thread for thread in stored}
+        sweeps = self._swept_at is None or _now() - self._swept_at >= SWEEP_SECONDS
+        listed, complete, news = set[str](), True, 0
+        for searched in self._searched():
+            for status in (_WAITING, _FAILED) if sweeps else (_WAITING,):
+                fresh, entire = await self._list(status, searched, listed, sweeps=sweeps)
+                news, complete = news + fresh, complete and entire
+        if complete:
+            news += await self._look_for_missing(listed)
+        if sweeps:
+            self._swept_at = _now()
+        return news > 0
+
+    def _searched(self) -> list[dict[str, str]]:
+        return [search_for(graph) for graph in self.deployment.graphs] or [{}]
+
+    async def _list(self, status: str, metadata: dict[str, str], listed: set[str], *, sweeps: bool) -> tuple[int, bool]:
+        """The number of changed threads, and whether all threads were read."""
+        size, offset, news = _SWEPT_PAGE if sweeps else _PAGE, 0, 0
+        while True:
+            rows = await self.connection.threads(status, metadata, limit=size, offset=offset)
+            asking = rows if status == _WAITING else [seen for seen in rows if seen.pending]
+            fresh = [seen for seen in asking if self._is_news(seen)]
+            listed |= {seen.id for seen in asking}
+            await self._record(await self._observe_all(fresh))
+            news, offset = news + len(fresh), offset + len(rows)
+            if len(rows) < size:
+                return news, True
+            if not sweeps and not fresh:
+                return news, False
+
+    async def _observe_all(self, fresh: Sequence[Seen]) -> list[Observed]:
+        slots = asyncio.Semaphore(_READ_AT_ONCE)
+
+        async def observe(seen: Seen) -> Observed:
+            async with slots:
+                return await self._observe(seen)
+
+        return list(await asyncio.gather(*map(observe, fresh)))
+
+    def _is_news(self, seen: Seen) -> bool:
+        known = self._threads.get(seen.id)
+        return known is None or not known.settled or known.version != seen.version
+
+    @property
+    def _threads(self) -> dict[str, RemoteThread]:
+        assert self._known is not None, "loaded by the first look"
+        return self._known
+
+    async def _look_for_missing(self, listed: set[str]) -> int:
+        """Reads threads that asked something and are no longer listed. One that runs is read again later."""
+        now = _now()
+        missing = (id for id, known in self._threads.items() if known.waits and id not in listed)
+        due = list(islice((id for id in missing if self._look_at.get(id, 0) <= now), _MISSING_AT_ONCE))
+        observed = [await self._observe_missing(id) for id in due]
+        changed = [entry for entry in observed if entry is not None]
+        await self._record(changed)
+        return len(changed)
+
+    async def _observe_missing(self, thread_id: str) -> Observed | None:
+        seen, known = await self.connection.thread(thread_id), self._threads[thread_id]
+        if seen is None:
+            return Observed(_moved(known, "", waits=False), (), gone=Resolution.THREAD_ENDED)
+        self._look_at[thread_id] = _now() + _LOOK_AGAIN_SECONDS
+        if seen.status == _BUSY or (seen.status in (_WAITING, _FAILED) and not self._is_news(seen)):
+            return None
+        return await self._observe(seen)
+
+    async def _observe(self, seen: Seen) -> Observed:
+        pending = seen.pending
+        if pending is None:
+            pending = await self.connection.pending(seen.id)
+        thread = RemoteThread(
+            self.deployment.id,
+            seen.id,
+            self.deployment.thread_key(seen.id),
+            seen.graph_id,
+            seen.assistant_id,
+            seen.version,
+            waits=bool(pending),
+            settled=True,
+        )
+        if not pending or seen.id not in self._threads:
+            return Observed(thread, pending, gone=await self._gone(thread, pending))
+        waiting = Waiting(thread.key, pending)
+        if accepted := await self.store.read(self.tenant, elsewhere.accepted_answers, waiting):
+            return await self._observe_answered(thread, pending, accepted)
+        return Observed(thread, pending, gone=await self._gone(thread, pending))
+
+    async def _observe_answered(
+        self, thread: RemoteThread, pending: Sequence[Mapping[str, Any]], accepted: Mapping[str, str]
+    ) -> Observed:
+        """The deployment shows questions whose answer it has accepted. While that is under way, they wait for nobody.
+        Once its run has ended, the agent asks again. Without a trace of the run, the answer is in doubt."""
+        runs = {_delivery_of(run): run for run in await self.connection.runs(thread.thread_id)}
+        now, asked = await self.connection.thread(thread.thread_id), await self.connection.pending(thread.thread_id)
+        still = {str(question["id"]) for question in asked}
+        states = {id: _state_of(runs.get(delivery)) for id, delivery in accepted.items() if id in still}
+        under_way = now is None or now.status == _BUSY or _ACTIVE_STATE in states.values()
+        doubted = () if under_way else tuple(id for id, state in states.items() if state is None)
+        kept = [
+            question
+            for question in asked
+            if str(question["id"]) not in accepted or _is_over(states, question, under_way)
+        ]
+        return Observed(_moved(thread, thread.version, waits=True, settled=not under_way), kept, doubted)
+
+    async def _gone(self, thread: RemoteThread, pending: Sequence[Mapping[str, Any]]) -> Resolution | None:
+        """How the open questions ended that the thread asks no longer."""
+        known = self._threads.get(thread.thread_id)
+        if known is None or not known.waits:
+            return None
+        open_ids = await self.store.read(self.tenant, open_items.interrupts_of, thread.key)
+        if open_ids <= {str(question["id"]) for question in pending}:
+            return None
+        latest = next(iter(await self.connection.runs(thread.thread_id, limit=1)), {})
+        return Resolution.ANSWERED_ELSEWHERE if _answers(latest) else Resolution.SUPERSEDED
+
+    async def _record(self, observed: Sequence[Observed]) -> None:
+        for batch in _batches(observed):
+            await self.store.write(self.tenant, record, self.deployment, self.who, batch)
+            self._threads.update({entry.thread.thread_id: entry.thread for entry in batch})
+
+
+_ACTIVE_STATE = "active"
+
+
+def _state_of(run: Mapping[str, Any] | None) -> str | None:
+    if run is None:
+        return None
+    return _ACTIVE_STATE if run.get("status") in _ACTIVE else "ended"
+
+
+def _is_over(states: Mapping[str, str | None], question: Mapping[str, Any], under_way: bool) -> bool:
+    return not under_way and states.get(str(question["id"])) == "ended"
+
+
+def record(tx: Tx, deployment: Deployment, who: str, batch: Sequence[Observed]) -> None:
+    """Only the process with the lease writes: one that was delayed must not write an outdated state."""
+    if not deployments.is_led(tx, deployment.id, who):
+        raise LeaseLost
+    if any(entry.pending for entry in batch):
+        quotas.require_item(tx)
+    for entry in batch:
+        remote_threads.save(tx, entry.thread)
+        for interrupt_id in entry.doubted:
+            elsewhere.doubt(tx, entry.thread.key, interrupt_id)
+        thread_items.follow(tx, _waiting(deployment, entry, _acceptable(tx, entry)))
+
+
+def _waiting(deployment: Deployment, entry: Observed, pending: Sequence[Mapping[str, Any]]) -> Waiting:
+    return Waiting(
+        entry.thread.key,
+        pending,
+        graph_id=entry.thread.graph_id,
+        assistant_id=entry.thread.assistant_id,
+        asker=deployment.actor,
+        deployment=deployment.id,
+        gone=entry.gone,
+    )
+
+
+def _acceptable(tx: Tx, entry: Observed) -> list[Mapping[str, Any]]:
+    """Leaves out questions that no item can hold, such as one of many megabytes."""
+    kept = []
+    for question in entry.pending:
+        flaw = thread_items.flaw(tx.limits, [question])
+        if flaw is None:
+            kept.append(question)
+        else:
+            facts = {"thread": entry.thread.thread_id, "deployment": entry.thread.deployment_id, "reason": flaw}
+            log.warning("question of a deployment refused", extra=facts)
+    return kept
+
+
+def _moved(thread: RemoteThread, version: str, *, waits: bool, settled: bool = True) -> RemoteThread:
+    named = (thread.deployment_id, thread.thread_id, thread.key, thread.graph_id, thread.assistant_id)
+    return RemoteThread(*named, version, waits, settled)
+
+
+def _delivery_of(run: Mapping[str, Any]) -> str | None:
+    metadata = run.get("metadata")
+    return metadata.get(DELIVERY) if isinstance(metadata, dict) else None
+
+
+def _answers(run: Mapping[str, Any]) -> bool:
+    """Whether the run resumes the thread. A server that does not show that leaves only the guess that it does."""
+    asked = run.get("kwargs")
+    if not isinstance(asked, dict):
+        return True
+    command = asked.get("command")
+    return isinstance(command, dict) and command.get("resume") is not None
+
+
+def _batches(observed: Iterable[Observed]) -> Iterator[list[Observed]]:
+    rest = iter(observed)
+    while batch := list(islice(rest, _AT_ONCE)):
+        yield batch
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,153 @@
+"""Follows all deployments. Each is followed by one process at a time: the holder of its lease in the database.
+
+A process that dies loses its leases when they are over, by the database's clock; another takes them within a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+from random import SystemRandom
+
+from assent.errors import AssentError, ConfigError, DeploymentFailed, Unavailable
+from assent.federation.deployments import RemoteDeployments
+from assent.federation.following import Follower, LeaseLost
+from assent.kernel.background import Repeating
+from assent.kernel.ids import new_id
+from assent.kernel.store.ports import Store
+from assent.kernel.store.transaction import Tx
+from assent.outbox import deliveries
+from assent.threads.model.deployments import Deployment, Trouble
+from assent.threads.rows import deployments
+
+log = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=3)
+RENEW_SECONDS = 1.0
+_IDLE_SECONDS = 5.0  # for deployments that other processes add
+_SOON, _LATEST = 0.25, 1.5
+_FIRST_RETRY, _LONGEST_RETRY = 0.5, 30.0
+_NOTE_SECONDS = 2.0
+
+Name = tuple[str, str]
+"""A tenant and the id of its deployment."""
+
+
+@dataclass
+class _Followed:
+    deployment: Deployment
+    task: Repeating
+
+
+class Sync:
+    def __init__(self, store: Store, remote: RemoteDeployments) -> None:
+        self._store = store
+        self._remote = remote
+        self.who = new_id()
+        self._followed: dict[Name, _Followed] = {}
+        self.leading = Repeating("deployments", self._lead, longest_retry=2.0)
+
+    async def open(self) -> None:
+        self._store.bells[deployments.BELL] = self.leading.wake
+        self.leading.start()
+
+    async def close(self) -> None:
+        self._store.bells.pop(deployments.BELL, None)
+        await self.leading.stop()
+        had_leases = bool(self._followed)
+        await self._follow({})
+        if had_leases:
+            try:
+                await self._store.write(None, deployments.release, self.who)
+            except Unavailable:
+                log.debug("release leases failed")  # they end by themselves
+
+    async def die(self) -> None:
+        """Stops at once and keeps its leases, as a process that is killed. For tests."""
+        await self.leading.stop()
+        await self._follow({})
+
+    async def _lead(self) -> float:
+        if not await self._store.read(None, deployments.any_followed):
+            await self._follow({})
+            return _IDLE_SECONDS
+        led = await self._store.write(None, deployments.lead, self.who, LEASE)
+        await self._follow({(tenant, deployment.id): deployment for tenant, deployment in led})
+        return RENEW_SECONDS
+
+    async def _follow(self, led: dict[Name, Deployment]) -> None:
+        for name, followed in list(self._followed.items()):
+            current = led.get(name)
+            if current is None or current.updated_at != followed.deployment.updated_at:
+                await self._followed.pop(name).task.stop()
+        for name, deployment in led.items():
+            if name not in self._followed:
+                polling = _Polling(self._store, self._remote, name[0], deployment, self.who)
+                task = Repeating(f"deployment {deployment.id}", polling.round)
+                self._followed[name] = _Followed(deployment, task)
+                task.start()
+
+
+class _Polling:
+    """The rounds of one deployment: frequent while something happens, rarer when it is quiet, and with a growing delay
+    while it cannot be reached."""
+
+    def __init__(self, store: Store, remote: RemoteDeployments, tenant: str, deployment: Deployment, who: str) -> None:
+        self._store = store
+        self._remote = remote
+        self._tenant = tenant
+        self._deployment = deployment
+        self._who = who
+        self._follower: Follower | None = None
+        self._pause = _SOON
+        self._retry = _FIRST_RETRY
+        self._problem: Trouble | None = deployment.problem
+        self._noted_at = 0.0
+
+    async def round(self) -> float | None:
+        try:
+            changed = await self._looked()
+        except LeaseLost:
+            self._follower = None  # what it knows may be outdated
+            return _LATEST
+        except Unavailable:
+            raise
+        except DeploymentFailed as failed:
+            return await self._failed(Trouble(failed.problem), failed.message)
+        except (AssentError, ConfigError) as failed:
+            return await self._failed(Trouble.FAILING, failed.message)
+        self._retry = _FIRST_RETRY
+        if self._problem is not None or changed or _now() - self._noted_at > _NOTE_SECONDS:
+            recovered, self._problem, self._noted_at = self._problem is not None, None, _now()
+            await self._store.write(self._tenant, _note, self._deployment, None, None, recovered=recovered)
+        self._pause = _SOON if changed else min(self._pause * 1.5, _LATEST)
+        return self._pause
+
+    async def _looked(self) -> bool:
+        if self._follower is None:
+            connection = self._remote.connection(self._tenant, self._deployment)
+            self._follower = Follower(self._store, self._tenant, self._deployment, connection, self._who)
+        return await self._follower.look()
+
+    async def _failed(self, problem: Trouble, message: str) -> float:
+        if problem is not self._problem:
+            facts = {"deployment": self._deployment.id, "problem": problem, "reason": message}
+            log.warning("follow deployment failed", extra=facts)
+        self._problem = problem
+        await self._store.write(self._tenant, _note, self._deployment, problem, message)
+        retry, self._retry = self._retry, min(self._retry * 2, _LONGEST_RETRY)
+        return retry * (0.5 + SystemRandom().random())
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _note(
+    tx: Tx, deployment: Deployment, problem: Trouble | None, message: str | None, *, recovered: bool = False
+) -> None:
+    deployments.note_sync(tx, deployment.id, problem, message)
+    if recovered:
+        deliveries.hasten(tx, f"deployment:{deployment.id}")

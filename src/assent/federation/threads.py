@@ -1,0 +1,118 @@
+"""Threads of other deployments, read from there for the people who decide: state, messages and history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from assent.errors import DeploymentFailed, NotFound
+from assent.federation.deployments import RemoteDeployments
+from assent.identity.authorization import owned_by
+from assent.identity.model.access import Principal, Scope
+from assent.kernel.store.ports import Store
+from assent.kernel.store.transaction import Tx
+from assent.review.threads.secrets import Secrets
+from assent.threads.model.deployments import Deployment
+from assent.threads.model.threads import Thread, ThreadStatus
+from assent.threads.rows import deployments, remote_threads
+from assent.threads.rows.remote_threads import RemoteThread
+from assent.threads.studio import studio_link
+
+_HISTORY = 25
+_STATUSES = frozenset(ThreadStatus)
+
+
+@dataclass(frozen=True, slots=True)
+class FarThread:
+    """`thread` has its id here, and its secrets are masked. `problem`: the deployment did not answer."""
+
+    deployment: Deployment
+    thread: Thread
+    states: Sequence[Mapping[str, Any]]
+    studio: str
+    problem: DeploymentFailed | None = None
+
+
+class RemoteThreads:
+    def __init__(self, store: Store, remote: RemoteDeployments) -> None:
+        self._store = store
+        self._remote = remote
+        self._secrets = Secrets(store)
+
+    async def get(self, caller: Principal, key: str) -> FarThread:
+        """The thread by its id here. For people and administrators: a deployment does not say whose threads it has."""
+        caller.require(Scope.ITEMS_READ)
+        if caller.user is not None or owned_by(caller) is not None:
+            raise NotFound(f"Thread with ID {key} not found")
+        deployment, known = await self._store.read(caller.tenant, _known, key)
+        connection = self._remote.connection(caller.tenant, deployment)
+        try:
+            seen = await connection.thread(known.thread_id)
+            states = await connection.history(known.thread_id, _HISTORY) if seen else []
+        except DeploymentFailed as problem:
+            return self._far(deployment, known, _thread(known, "error", {}), [], problem)
+        thread = _thread(known, seen.status if seen else "idle", states[0] if states else {})
+        view = await self._secrets.view(caller, thread, reveal=False)
+        shown = replace(thread, values=await view.of(thread.values))
+        return self._far(deployment, known, shown, [_outline(state) for state in states])
+
+    def _far(
+        self,
+        deployment: Deployment,
+        known: RemoteThread,
+        thread: Thread,
+        states: Sequence[Mapping[str, Any]],
+        problem: DeploymentFailed | None = None,
+    ) -> FarThread:
+        return FarThread(deployment, thread, states, studio_link(deployment, known.thread_id), problem)
+
+
+def _known(tx: Tx, key: str) -> tuple[Deployment, RemoteThread]:
+    thread = remote_threads.by_key(tx, key)
+    deployment = deployments.get(tx, thread.deployment_id) if thread else None
+    if thread is None or deployment is None:
+        raise NotFound(f"Thread with ID {key} not found")
+    return deployment, thread
+
+
+def _thread(known: RemoteThread, status: str, state: Mapping[str, Any]) -> Thread:
+    following = state.get("next")
+    at = _moment(state.get("created_at"))
+    return Thread(
+        id=known.key,
+        status=ThreadStatus(status) if status in _STATUSES else ThreadStatus.IDLE,
+        metadata={"graph_id": known.graph_id, "assistant_id": known.assistant_id},
+        config={},
+        values=state.get("values"),
+        interrupts=None,
+        error=None,
+        next=[str(node) for node in following] if isinstance(following, list) else None,
+        shown=False,
+        created_at=at,
+        updated_at=at,
+        state_updated_at=at,
+    )
+
+
+def _outline(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A past state without its values: its place in the history, in the form of this server's own."""
+    checkpoint = state.get("checkpoint")
+    named = checkpoint.get("checkpoint_id") if isinstance(checkpoint, dict) else state.get("checkpoint_id")
+    following = state.get("next")
+    metadata = state.get("metadata")
+    return {
+        "checkpoint_id": str(named or ""),
+        "metadata": metadata if isinstance(metadata, dict) else {},
+        "next": [str(node) for node in following] if isinstance(following, list) else [],
+        "created_at": _moment(state.get("created_at")).isoformat(),
+    }
+
+
+def _moment(text: Any) -> datetime:
+    try:
+        moment = datetime.fromisoformat(str(text))
+    except ValueError:
+        return datetime.fromtimestamp(0, UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,98 @@
+"""A deployment: another server that runs graphs. Its questions are listed here, and answered through its API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID, uuid5
+
+from assent.kernel.ids import as_uuid
+
+LONGEST_NAME = 100
+MOST_GRAPHS = 50
+_ACTOR = "deployment:"
+
+
+class Trouble(StrEnum):
+    """Why a deployment cannot be followed. docs/troubleshooting.md has a section for each."""
+
+    UNREACHABLE = "unreachable"
+    TLS = "tls"
+    STOPPED = "stopped"
+    NOT_LANGGRAPH = "not_langgraph"
+    KEY_REFUSED = "key_refused"
+    UNKNOWN_GRAPH = "unknown_graph"
+    FAILING = "failing"
+
+    @property
+    def page(self) -> str:
+        return f"docs/troubleshooting.md#{self.replace('_', '-')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The headers of every request to a deployment. They are stored encrypted."""
+
+    key: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def as_headers(self) -> dict[str, str]:
+        return {**self.headers, **({"x-api-key": self.key} if self.key else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """`graphs` are the graphs or assistants to follow; without any, all are. `stringify_args`: its graphs expect edited
+    arguments as texts."""
+
+    id: str
+    name: str
+    url: str
+    credentials: bytes | None
+    graphs: tuple[str, ...]
+    stringify_args: bool
+    paused: bool
+    in_file: bool
+    info: Mapping[str, Any] | None
+    problem: Trouble | None
+    message: str | None
+    failing_since: datetime | None
+    synced_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def actor(self) -> str:
+        """The requester of its questions."""
+        return actor_of(self.id)
+
+    @property
+    def state(self) -> str:
+        """One word for lists."""
+        return "paused" if self.paused else self.problem or "ok"
+
+    def lag(self, now: datetime) -> float | None:
+        """Seconds since its questions were last read; None before the first time."""
+        return None if self.synced_at is None else max((now - self.synced_at).total_seconds(), 0.0)
+
+    def thread_key(self, thread_id: str) -> str:
+        """The id here of one of its threads. Two deployments may use the same ids."""
+        return str(uuid5(UUID(self.id), thread_id))
+
+
+def actor_of(deployment_id: str) -> str:
+    return f"{_ACTOR}{deployment_id}"
+
+
+def is_remote(actor: str) -> bool:
+    """Whether the actor is a deployment: this server has no gate there."""
+    return actor.startswith(_ACTOR)
+
+
+def search_for(graph: str) -> dict[str, str]:
+    """The metadata of the threads of a graph, or of an assistant by its id."""
+    assistant_id = as_uuid(graph)
+    return {"assistant_id": assistant_id} if assistant_id else {"graph_id": graph}

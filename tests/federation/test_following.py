@@ -1,0 +1,44 @@
+"""An inbox over other deployments: questions appear, are decided, and their runs go on."""
+
+from __future__ import annotations
+
+from assent.settings import Mode
+from tests.api.house import Builder
+from tests.federation.desk import Desk, answered, ask, until
+
+
+async def test_question_of_another_server_is_decided_here(build: Builder, server_url: str) -> None:
+    desk = await Desk.at(await build(Mode.DEV))
+    before = await ask(server_url, "earlier?")
+    added = await desk.add(server_url, name="far")
+    assert added["problem"] is None, added
+    item = await desk.item_of(added, before)
+    assert item["summary"] == "earlier?"
+    assert item["source"]["remote"]["name"] == "far"
+    await desk.decide(item, verb="respond", message="yes")
+    assert await answered(server_url, before) == ["yes"]
+    later = await ask(server_url, "first?", "second?")
+    for question, answer in (("first?", "one"), ("second?", "two")):
+
+        async def shown(question: str = question) -> bool:
+            return any(item["summary"] == question for item in await desk.items())
+
+        await until(shown, f"{question} does not appear")
+        await desk.decide(await desk.item_of(added, later), verb="respond", message=answer)
+    assert await answered(server_url, later) == ["one", "two"]
+
+
+async def test_answer_given_elsewhere_closes_the_item(build: Builder, server_url: str) -> None:
+    from langgraph_sdk import get_client
+
+    desk = await Desk.at(await build(Mode.DEV))
+    thread_id = await ask(server_url, "who answers?")
+    item = await desk.item_of(await desk.add(server_url), thread_id)
+    async with get_client(url=server_url, api_key=None) as client:
+        await client.runs.wait(thread_id, "asking", command={"resume": "somebody else"})
+
+    async def closed() -> bool:
+        return bool((await desk.item(item["id"]))["status"] == "CANCELLED")
+
+    await until(closed, "the item stays open")
+    assert (await desk.item(item["id"]))["resolution"] == "answered_elsewhere"

@@ -1,0 +1,223 @@
+"""Deployments that fail: killed while decisions are on their way, with lost responses, or restored to an earlier state.
+No decision is lost, none takes effect twice, and an answer that nobody can account for is in doubt."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from assent.federation import answers
+from assent.federation.sync import Sync
+from assent.settings import Mode
+from tests.api.house import Builder
+from tests.e2e.cutting import CuttingProxy
+from tests.federation.conftest import second_assent
+from tests.federation.desk import Desk, answered, ask, until
+from tests.scoreboard import Count, RecordScore
+from tests.servers import ServerProcess, running
+
+
+class Loss:
+    """A proxy that loses the responses to runs, although the server gets the requests."""
+
+    def __init__(self, upstream: str) -> None:
+        address = urlsplit(upstream)
+        self._upstream = (address.hostname or "", address.port or 0)
+        self.lost = 0
+        self.loses = 1
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        far_reader, far_writer = await asyncio.open_connection(*self._upstream)
+        losing = False
+
+        async def back() -> None:
+            while data := await far_reader.read(65536):
+                if losing:
+                    self.lost += 1
+                    writer.close()
+                    return
+                writer.write(data)
+                await writer.drain()
+
+        returning = asyncio.create_task(back())
+        try:
+            while data := await reader.read(65536):
+                if b"/runs HTTP" in data and data.startswith(b"POST") and self.lost < self.loses:
+                    losing = True
+                far_writer.write(data)
+                await far_writer.drain()
+        except ConnectionError:
+            pass
+        finally:
+            far_writer.close()
+            writer.close()
+            await asyncio.gather(returning, return_exceptions=True)
+
+
+@pytest.fixture
+async def lossy(assent_url: str) -> AsyncIterator[tuple[Loss, str]]:
+    loss = Loss(assent_url)
+    server = await asyncio.start_server(loss.serve, "127.0.0.1", 0)
+    yield loss, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server.close()
+
+
+async def settled(desk: Desk, item_id: str) -> dict[str, Any]:
+    """The item once its decision has arrived, or has failed."""
+
+    async def look() -> dict[str, Any] | None:
+        item = await desk.item(item_id)
+        return item if item["delivery"]["status"] in ("delivered", "failed") else None
+
+    shown: dict[str, Any] = await until(look, "the decision is still under way", patience=60)
+    return shown
+
+
+@pytest.mark.parametrize("looks", [True, False])
+async def test_answer_whose_response_was_lost_is_looked_up(
+    build: Builder,
+    lossy: tuple[Loss, str],
+    assent_url: str,
+    looks: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The control does not look: it takes its own answer for somebody else's."""
+    if not looks:
+
+        async def never(*_: Any) -> bool:
+            return False
+
+        monkeypatch.setattr(answers, "_was_received", never)
+    loss, url = lossy
+    desk, log = await Desk.at(await build(Mode.DEV)), tmp_path / "effects"
+    thread_id = await ask(assent_url, "once?", log=str(log))
+    item = await desk.item_of(await desk.add(url), thread_id)
+    await desk.decide(item, verb="respond", message="yes")
+    after = await settled(desk, item["id"])
+    assert loss.lost == 1
+    assert await answered(assent_url, thread_id) == ["yes"]
+    assert log.read_text().splitlines() == ["once?"]
+    assert after["delivery"]["status"] == ("delivered" if looks else "failed")
+    assert (after["resolution"] == "answered_elsewhere") is not looks
+
+
+@pytest.mark.scoreboard
+async def test_second_assent_killed_during_decisions(
+    build: Builder, tmp_path: Path, count: Count, record_score: RecordScore
+) -> None:
+    decisions, kills = count(full=200, quick=8), count(full=10, quick=1)
+    folder, log = tmp_path / "second", tmp_path / "effects"
+    folder.mkdir()
+    desk = await Desk.at(await build(Mode.DEV))
+    with running(second_assent(folder)) as server:
+        proxy = CuttingProxy(server.url)
+        serving = asyncio.create_task(asyncio.to_thread(proxy.serve_forever, 0.05))
+        try:
+            threads = [await ask(server.url, f"question {number}", log=str(log)) for number in range(decisions)]
+            added = await desk.add(proxy.url)
+            items = [await desk.item_of(added, thread_id) for thread_id in threads]
+            for number, item in enumerate(items):
+                await desk.decide(item, verb="respond", message=f"answer {number}")
+                if kills and number % max(decisions // kills, 1) == decisions // kills // 2:
+                    await restart(server, proxy)
+                    kills -= 1
+            for item in items:
+                await settled(desk, item["id"])
+            given = [await answered(server.url, thread_id) for thread_id in threads]
+        finally:
+            proxy.shutdown()
+            await serving
+            proxy.server_close()
+    effects = Counter(log.read_text().splitlines())
+    lost = sum(given[number] != [f"answer {number}"] for number in range(decisions))
+    doubled = sum(number > 1 for number in effects.values())
+    assert (lost, doubled, len(effects)) == (0, 0, decisions)
+    record_score(
+        f"decisions to a second Assent that is killed ({decisions} decisions)",
+        "0 lost, 0 doubled",
+        f"{lost} lost, {doubled} doubled",
+    )
+
+
+async def restart(server: ServerProcess, proxy: CuttingProxy) -> None:
+    await asyncio.to_thread(server.kill)
+    proxy.cut()
+    await asyncio.to_thread(server.start)
+    address = urlsplit(server.url)
+    proxy.upstream = (address.hostname or "", address.port or 0)
+
+
+@pytest.mark.scoreboard
+async def test_other_process_follows_when_the_leader_dies(
+    build: Builder, assent_url: str, count: Count, record_score: RecordScore
+) -> None:
+    house = await build(Mode.DEV)
+    desk, kills, gaps = await Desk.at(house), count(full=10, quick=2), list[float]()
+    syncs = [house.engine.sync, Sync(house.services.store, house.services.deployments)]
+    await syncs[1].open()
+    added = await desk.add(assent_url)
+    try:
+        for _ in range(kills):
+            await until(lambda: leader(desk, added["id"]), "nobody follows the deployment")
+            [dying] = [sync for sync in syncs if sync.who == await leader(desk, added["id"])]
+            await dying.die()
+            replacement = Sync(house.services.store, house.services.deployments)
+            syncs[syncs.index(dying)] = replacement
+            await replacement.open()
+            begun = asyncio.get_running_loop().time()
+            thread_id = await ask(assent_url, "who follows?")
+            await desk.item_of(added, thread_id)
+            gaps.append(asyncio.get_running_loop().time() - begun)
+        listed = [item["source"]["remote"]["thread_id"] for item in await desk.items("deployment:" + added["id"])]
+        assert len(listed) == len(set(listed)), "a question has two items"
+    finally:
+        for sync in syncs:
+            await sync.close()
+    record_score(f"sync leader killed {kills} times", "no gap over 5 s, no duplicate", f"longest gap {max(gaps):.1f} s")
+    assert max(gaps) < 15  # the target is 5 s; tests share their machine
+
+
+async def leader(desk: Desk, deployment_id: str) -> str | None:
+    def read(tx: Any) -> Any:
+        return tx.sql("SELECT leader FROM deployments").first()
+
+    row = await desk.house.services.store.read(None, read)
+    return None if row is None else row[0]
+
+
+@pytest.mark.scoreboard
+async def test_many_questions_appear_soon(
+    build: Builder, langgraph_url: str, count: Count, record_score: RecordScore
+) -> None:
+    number, clock = count(full=1000, quick=20), asyncio.get_running_loop().time
+    desk = await Desk.at(await build(Mode.DEV))
+    for start in range(0, number, 20):
+        some = range(start, min(start + 20, number))
+        await asyncio.gather(*(ask(langgraph_url, f"question {each}", graph="other") for each in some))
+    begun = clock()
+    added = await desk.add(langgraph_url, graphs=["other"])
+
+    async def all_listed() -> bool:
+        return len(await desk.items(f"is:pending deployment:{added['id']}")) >= number
+
+    await until(all_listed, "some questions do not appear", patience=120)
+    listing = clock() - begun
+    begun = clock()
+    thread_id = await ask(langgraph_url, "a new one?", graph="other")
+    asked = clock() - begun
+    item = await desk.item_of(added, thread_id)
+    appearing = clock() - begun - asked
+    begun = clock()
+    await desk.decide(item, verb="respond", message="yes")
+    await settled(desk, item["id"])
+    sending = clock() - begun
+    record_score(f"{number} interrupted threads of langgraph dev become items", "within 10 s", f"{listing:.1f} s")
+    record_score("a new interrupt of langgraph dev becomes an item", "within 2 s", f"{appearing:.2f} s")
+    record_score("a decision reaches langgraph dev", "under 300 ms", f"{1000 * sending:.0f} ms")

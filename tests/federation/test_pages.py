@@ -1,0 +1,66 @@
+"""The web inbox over other deployments: they are added in Settings, their items say that they are advisory, their
+threads can be read, and a stopped one is not mistaken for an empty inbox."""
+
+from __future__ import annotations
+
+import pytest
+
+from assent.identity.model.access import Role
+from assent.settings import Mode
+from tests.api.house import Builder
+from tests.federation.desk import Desk, answered, ask, until
+
+
+@pytest.mark.promise("INBOX-01", "INBOX-02", "INBOX-03", "INBOX-05", "INBOX-06", "INBOX-07", "INBOX-29")
+async def test_deployment_added_on_the_page_is_decided_there(build: Builder, langgraph_url: str) -> None:
+    desk = await Desk.at(await build(Mode.DEV))
+    browser = await desk.house.signed_in("ana", Role.ADMIN)
+    thread_id = await ask(langgraph_url, "shall I?")
+    typed = {"url": langgraph_url, "key": "a key", "name": "Far", "graphs": "asking"}
+    shown = await browser.post("/inbox/settings/deployments", data=typed, follow_redirects=True)
+    assert "Added." in shown.text
+    assert "a key" not in shown.text
+    assert "Working" in shown.text
+    [added] = (await desk.admin.get("/api/deployments")).json()
+    item = await desk.item_of(added, thread_id)
+    page = (await browser.get(f"/inbox/{item['id']}")).text
+    assert "Advisory" in page
+    assert f"https://smith.langchain.com/studio/thread/{thread_id}?baseUrl=" in page.replace("&amp;", "&")
+    conversation = (await browser.get(f"/inbox/threads/{item['source']['thread_id']}")).text
+    assert "shall I?" in conversation
+    saved = {"graph_id": "asking", "url": langgraph_url, "name": "Mine"}
+    listed = await browser.post("/inbox/inboxes", data=saved, follow_redirects=True)
+    assert "shall I?" in listed.text
+    other = {"graph_id": "other", "url": langgraph_url, "name": "Nothing"}
+    assert "shall I?" not in (await browser.post("/inbox/inboxes", data=other, follow_redirects=True)).text
+    await desk.decide(item, verb="respond", message="yes")
+    assert await answered(langgraph_url, thread_id) == ["yes"]
+
+
+@pytest.mark.promise("INBOX-24", "INBOX-25", "INBOX-26")
+async def test_stopped_deployment_is_not_an_empty_inbox(build: Builder) -> None:
+    desk = await Desk.at(await build(Mode.DEV))
+    browser = await desk.house.signed_in("ana", Role.ADMIN)
+    added = await desk.add("http://127.0.0.1:9", name="Far")
+    saved = {"graph_id": "asking", "url": "http://127.0.0.1:9", "name": "Mine"}
+    listed = await browser.post("/inbox/inboxes", data=saved, follow_redirects=True)
+    assert "no server listens at http://127.0.0.1:9" in listed.text
+    settings = (await browser.get("/inbox/settings/deployments")).text
+    assert "docs/troubleshooting.md#stopped" in settings
+    assert (await desk.admin.delete(f"/api/deployments/{added['id']}")).status_code == 200
+    inbox_id = listed.url.params["inbox"]
+    assert "the deployment was removed" in (await browser.get(f"/inbox?inbox={inbox_id}")).text
+
+
+async def test_several_deployments_are_one_list(build: Builder, langgraph_url: str, assent_url: str) -> None:
+    desk = await Desk.at(await build(Mode.DEV))
+    near, far = await ask(langgraph_url, "near?", graph="other"), await ask(assent_url, "far?", graph="other")
+    for name, url in (("near", langgraph_url), ("far", assent_url)):
+        await desk.add(url, name=name, graphs=["other"])
+
+    async def both() -> bool:
+        merged = await desk.items("is:pending deployment:near,far")
+        return {near, far} <= {item["source"]["remote"]["thread_id"] for item in merged}
+
+    await until(both, "the list lacks a deployment")
+    assert {item["source"]["remote"]["name"] for item in await desk.items("deployment:near")} == {"near"}

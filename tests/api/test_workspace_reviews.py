@@ -94,6 +94,31 @@ async def test_paused_run_of_a_system_agent_makes_a_review_for_the_operators(wor
     assert answer["decision"] == "approved"
 
 
+@pytest.mark.parametrize("resume", ["yes", True, {"decision": "approved"}, {"decision": "approved", "x": 1}])
+@pytest.mark.parametrize("question", ["May I continue?", REVIEW])
+async def test_agent_cannot_approve_its_own_work_through_the_runs_api(
+    workspace: Workspace, question: Any, resume: Any
+) -> None:
+    await workspace.registers(source=Source.SYSTEM)
+    item = await workspace.reviewed(question)
+    thread = item["source"]["thread_id"]
+    refused = await workspace.office.answer(thread, "asking", resume, client=workspace.writer)
+    assert refused.status_code in (403, 422), refused.text
+    assert (await workspace.office.get(item["id"]))["status"] == "PENDING"
+    assert (await workspace.office.state(thread))["values"].get("answers", []) == []
+
+
+async def test_person_approves_through_the_runs_api_in_the_form_of_the_dialect(workspace: Workspace) -> None:
+    item = await workspace.reviewed()
+    thread, office = item["source"]["thread_id"], workspace.office
+    for wrong in ("yes", {"decision": "approved", "responseMarkdown": "x"}, {"decision": "revision_requested"}):
+        assert (await office.answer(thread, "asking", wrong, client=office.ana)).status_code == 422
+    answered = await office.answer(thread, "asking", {"decision": "approved"}, client=office.ana)
+    assert answered.status_code == 200, answered.text
+    assert (await office.get(item["id"]))["status"] == "APPROVED"
+    assert (await office.values(thread))["answers"] == [{"decision": "approved", "responseMarkdown": None}]
+
+
 @pytest.mark.promise("REVIEW-30")
 async def test_control_the_same_pause_of_another_agent_is_a_question(workspace: Workspace) -> None:
     assert (await workspace.reviewed("May I continue?"))["type"] == "question"

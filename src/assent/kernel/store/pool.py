@@ -22,6 +22,7 @@ from assent.errors import StoreBusy
 PATIENCE = 10.0
 """Seconds that a transaction waits for a connection."""
 
+_OPEN = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 _MOST_IDLE = 60.0
 _MAKE_DO = 1.0
 """Seconds until the next try to connect after a refusal; up to twice as long, so that processes differ."""
@@ -89,7 +90,7 @@ class Line:
 def end_transaction(connection: Any, _record: object, state: PoolResetState) -> None:
     """Rolls back the transaction of a connection that returns to the pool. SQLAlchemy does not, if a listener refused
     its commit: the next transaction would then commit the rest of this one."""
-    if state.asyncio_safe and connection.driver_connection.info.transaction_status is not TransactionStatus.IDLE:
+    if state.asyncio_safe and connection.driver_connection.info.transaction_status in _OPEN:
         connection.rollback()
 
 

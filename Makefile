@@ -57,7 +57,7 @@ test: check chromium javascript .tools/reference/.stamp ## Run the checks and th
 
 .PHONY: quick
 quick: .venv/.dev ## Run the tests for the loop while you work: units, contract on SQLite, REST
-	@$(bin)/python -m pytest -n $(WORKERS) tests/unit tests/contract tests/api -k "not postgres and not missing_defence" $(ARGS)
+	@$(bin)/python -m pytest -n $(WORKERS:auto=logical) tests/unit tests/contract tests/api -k "not postgres and not missing_defence" $(ARGS)
 
 .PHONY: check
 check: .venv/.dev ## Lint, types, direction of imports

@@ -36,11 +36,16 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("scoreboard" if config.getoption("scoreboard") else "quick")
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
     """The modules stay until the end. To look for garbage in them again and again took a third of the suite's time."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(1_000, 10, 50)
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+        gc.set_threshold(1_000, 10, 50)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -56,9 +61,11 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Two per core, because tests wait for processes, disks and browsers; at most eight, which share one Postgres."""
-    return min(2 * (os.cpu_count() or 1), 8)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Two per core, because tests wait for processes, disks and browsers; at most eight, which share one Postgres. One
+    per core with `-n logical`, for tests that do not wait: each worker imports and collects everything."""
+    cores = os.cpu_count() or 1
+    return min(cores if config.option.numprocesses == "logical" else 2 * cores, 8)
 
 
 @pytest.fixture(scope="session")

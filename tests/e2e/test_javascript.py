@@ -19,6 +19,7 @@ from tests.servers import ServerProcess
 TESTS = Path(__file__).parent / "js"
 INSTALLED = Path(__file__).parents[2] / ".tools" / "javascript"
 VERSIONS = ("sdk-1.12", "sdk-2.0")
+PATIENCE = 240.0
 
 Run = Callable[[str, str], None]
 
@@ -49,7 +50,7 @@ def run(node: Path, url: str, folder: Path, version: str, name: str, **more: str
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -22,7 +22,7 @@ from tests.contract.stores import outside
 from tests.faults.malformed import Case, cases, good
 from tests.postgres import Cluster
 from tests.scoreboard import Count, RecordScore
-from tests.servers import ServerProcess, dev_server, wait_until
+from tests.servers import ServerProcess, dev_server, pauses, wait_until
 from tests.workers import WorkerProcess, new_worker
 
 T = TypeVar("T")
@@ -146,10 +146,12 @@ class Crowd:
             return list(callers.map(action, self.threads))
 
     def left_busy(self) -> int:
-        """How many, once none is or some seconds have passed."""
-        deadline = time.monotonic() + SECONDS
-        while (busy := self._busy()) and time.monotonic() < deadline:
-            threading.Event().wait(0.05)
+        """How many are left, once none is or none has come to its end for some seconds."""
+        fewest, deadline, waits = len(self.threads) + 1, 0.0, pauses()
+        while (busy := self._busy()) and (busy < fewest or time.monotonic() < deadline):
+            if busy < fewest:
+                fewest, deadline = busy, time.monotonic() + SECONDS
+            threading.Event().wait(next(waits))
         return busy
 
     def _busy(self) -> int:

@@ -19,11 +19,11 @@ export async function collected(stream) {
   return parts;
 }
 
-export async function until(condition, patience = 20_000) {
+export async function until(condition, patience = 90_000) {
   const deadline = Date.now() + patience;
   for (;;) {
-    const found = await condition();
-    if (found) return found;
+    const result = await condition();
+    if (result) return result;
     if (Date.now() > deadline) throw new Error(`never came true: ${condition}`);
     await pause(10);
   }

@@ -89,13 +89,13 @@ class ServerProcess:
             return False
 
     def _wait_for(self, pattern: str) -> str:
-        def found() -> re.Match[str] | None:
+        def printed() -> re.Match[str] | None:
             if self.process.poll() is not None and not self._reader.is_alive():
                 raise AssertionError(f"the server ended with {self.process.returncode}:\n{self.output}")
             return re.search(pattern, self.output, re.MULTILINE)
 
-        wait_until(lambda: found() is not None, f"{pattern} was not printed")
-        match = found()
+        wait_until(lambda: printed() is not None, f"{pattern} was not printed")
+        match = printed()
         assert match is not None
         return match[1]
 

@@ -258,7 +258,7 @@ def unattempted(route: str, graph: str, strategies: Iterable[str]) -> set[tuple[
     """The combinations of strategy, time and way that no body of the route makes."""
     target = Target(graph, "log", "tag", NOTHING, NOTHING, graph, "0" * 32, NOTHING, 1, NOTHING, CALLING, (NOTHING,))
     sent = [request["json"] for request in ATTEMPTS[route](target) if "multitask_strategy" in request["json"]]
-    made = {(one["multitask_strategy"], _time(one), way) for one in sent for way in _ways(one)}
+    made = {(body["multitask_strategy"], _time(body), way) for body in sent for way in _ways(body)}
     return set(product(strategies, ("now", "delayed"), ("continued", "new input", "forked", "steered"))) - made
 
 

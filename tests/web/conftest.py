@@ -33,9 +33,9 @@ DECIDED = timedelta(seconds=6)
 
 def hidden(page: str, action: str, holding: str = "") -> dict[str, str]:
     """What the first form with this address sends along by itself; `holding` names something that stands in it."""
-    for found in _FORM.finditer(page):
-        if f'action="{action}"' in found["head"] and holding in found["body"]:
-            return {name: unescape(value) for name, value in _HIDDEN.findall(found["body"])}
+    for form in _FORM.finditer(page):
+        if f'action="{action}"' in form["head"] and holding in form["body"]:
+            return {name: unescape(value) for name, value in _HIDDEN.findall(form["body"])}
     raise AssertionError(f"the page has no form for {action}")
 
 

@@ -129,6 +129,7 @@ class TestLooking:
 
 
 class TestDeciding:
+    @pytest.mark.promise("HITL-24")
     def test_edit_shows_old_and_new(self, house: House) -> None:
         item_id, thread_id = house.paused(text="hello")
         edited = house.inbox("edit", item_id, "--set", "to=new@b.c", "--set", 'body="hi"')

@@ -94,11 +94,12 @@ async def test_without_scripts_the_demos_draft_is_read_and_approved(server: Serv
         assert stands(server, item_id)["status"] == "APPROVED"
 
 
-@pytest.mark.promise("INBOX-18")
+@pytest.mark.promise("INBOX-18", "HITL-24")
 async def test_one_field_is_edited_and_counted(server: Server, reader: Page) -> None:
     item_id = ask(server, actions=[{"name": "refund", "args": {"order": 598, "amount": 598.0, "note": "twice\nor so"}}])
     await reader.goto(f"{server.url}/inbox/{item_id}")
     await reader.locator("summary", has_text="Edit").click()
+    await expect(reader.locator(".edit .hint")).to_contain_text("can make the agent’s model plan again")
     await expect(reader.get_by_role("button", name="Approve", exact=True)).to_be_visible()
     await reader.get_by_role("textbox", name="note").fill("paid twice\nindeed")
     await reader.get_by_role("button", name="Approve with 1 change").click()

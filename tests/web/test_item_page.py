@@ -122,6 +122,18 @@ async def test_sidebar_stands_beside_the_call_where_there_is_room(
     assert beside or aside["y"] < activity["y"], "above the activity, not below everything"
 
 
+async def test_sidebar_of_a_thread_stands_beside_the_conversation(server: Server, page: Page) -> None:
+    await sign_in(page, server)
+    await page.set_viewport_size({"width": 1360, "height": 860})
+    await page.goto(f"{server.url}/inbox/threads")
+    await page.locator(".thread-rows a").first.click()
+    body, aside = [await page.locator(selector).bounding_box() for selector in (".thread .body", "aside.about")]
+    assert body
+    assert aside
+    assert body["width"] > 600
+    assert aside["x"] >= body["x"] + body["width"]
+
+
 async def test_bar_is_in_the_same_place_for_every_item(server: Server, page: Page) -> None:
     await sign_in(page, server)
     places = set()

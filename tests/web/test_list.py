@@ -151,7 +151,9 @@ async def test_pending_row_names_its_owner_and_no_status(server: Server, reader:
     await expect(row).not_to_contain_text("Pending")
     await expect(row.locator(".owner")).to_have_count(0)
     as_reviewer(server, "PUT", f"/api/inbox/items/{item_id}/claim")
-    await expect(row.locator(".owner")).to_have_text("you")
+    await expect(row.locator(".owner")).to_have_text("Claimed: you")
+    as_reviewer(server, "PUT", f"/api/inbox/items/{item_id}/owner", json={"owner": "me"})
+    await expect(row.locator(".owner")).to_have_text("Owner: you")
 
 
 async def test_header_stays_while_the_list_scrolls(server: Server, reader: Page, type: str) -> None:

@@ -4,6 +4,7 @@ No decision is lost, none takes effect twice, and an answer that nobody can acco
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -149,6 +150,48 @@ async def test_second_assent_killed_during_decisions(
 async def restart(server: ServerProcess, proxy: CuttingProxy) -> None:
     await asyncio.to_thread(server.kill)
     proxy.cut()
+    await asyncio.to_thread(server.start)
+    address = urlsplit(server.url)
+    proxy.upstream = (address.hostname or "", address.port or 0)
+
+
+async def test_accepted_answer_that_its_server_forgot_is_in_doubt(build: Builder, tmp_path: Path) -> None:
+    folder, log = tmp_path / "second", tmp_path / "effects"
+    folder.mkdir()
+    desk, server = await Desk.at(await build(Mode.DEV)), second_assent(folder)
+    with running(server):
+        thread_id = await ask(server.url, "remember?", log=str(log))
+        proxy = CuttingProxy(server.url)
+        serving = asyncio.create_task(asyncio.to_thread(proxy.serve_forever, 0.05))
+        try:
+            item = await desk.item_of(await desk.add(proxy.url), thread_id)
+            await asyncio.to_thread(server.stop)
+            shutil.copytree(folder, tmp_path / "saved")
+            await start_again(server, proxy)
+            await desk.decide(item, verb="respond", message="yes")
+            assert (await settled(desk, item["id"]))["delivery"]["status"] == "delivered"
+            assert await answered(server.url, thread_id) == ["yes"]
+            await asyncio.to_thread(server.stop)
+            shutil.rmtree(folder)
+            shutil.copytree(tmp_path / "saved", folder)
+            await start_again(server, proxy)
+
+            async def doubted() -> bool:
+                return bool((await desk.item(item["id"]))["execution"] == "in_doubt")
+
+            await until(doubted, "the item is not in doubt", patience=60)
+            assert await desk.items("is:pending") == []
+            assert log.read_text().splitlines() == ["remember?"], "it was not sent again by itself"
+            again = await desk.admin.post(f"/api/inbox/items/{item['id']}/in-doubt", json={"outcome": "run_again"})
+            assert again.status_code == 200, again.text
+            assert await answered(server.url, thread_id) == ["yes"]
+        finally:
+            proxy.shutdown()
+            await serving
+            proxy.server_close()
+
+
+async def start_again(server: ServerProcess, proxy: CuttingProxy) -> None:
     await asyncio.to_thread(server.start)
     address = urlsplit(server.url)
     proxy.upstream = (address.hostname or "", address.port or 0)

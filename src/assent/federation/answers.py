@@ -57,13 +57,16 @@ class AnswerCarrier:
         try:
             connection = self._remote.connection(delivery.tenant, errand.deployment)
             async with asyncio.timeout(_PATIENCE_SECONDS):
-                return await self._carry(connection, delivery, errand)
+                failure = await self._carry(connection, delivery, errand)
         except DeploymentFailed as failed:
             return await self._failed(delivery, errand, failed)
         except TimeoutError:
             return Failure(f"{errand.deployment.name} did not answer in time", wait=_AFTER_TIMEOUT)
         except ConfigError as error:
             return Failure(error.message)
+        if failure is None:
+            await self._store.write(delivery.tenant, remote_threads.unsettle, errand.thread.key)
+        return failure
 
     async def _carry(self, connection: Connection, delivery: Delivery, errand: _Errand) -> Failure | None:
         thread_id = errand.thread.thread_id

@@ -17,6 +17,7 @@ from assent.kernel import events
 from assent.kernel.ids import as_uuid, new_id
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
+from assent.outbox import deliveries
 from assent.review.model.questions import Resolution
 from assent.review.threads import elsewhere
 from assent.threads.model.deployments import LONGEST_NAME, MOST_GRAPHS, Credentials, Deployment, Trouble
@@ -255,6 +256,8 @@ def _change(
     if taken is not None and taken.id != deployment_id:
         raise AlreadyExists(f"a deployment named {columns['name']!r} exists", hint="choose another name")
     deployments.change(tx, deployment_id, **columns)
+    if kind == "resumed":
+        deliveries.hasten(tx, f"deployment:{deployment_id}")
     events.append(tx, caller, f"deployment.{kind}", f"deployment:{deployment_id}", {"fields": list(names)})
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -72,6 +72,9 @@ class Follower:
         if self._known is None:
             stored = await self.store.read(self.tenant, remote_threads.of_deployment, self.deployment.id)
             self._known = {thread.thread_id: thread for thread in stored}
+        for thread_id in await self.store.read(self.tenant, remote_threads.unsettled, self.deployment.id):
+            if known := self._known.get(thread_id):
+                self._known[thread_id] = replace(known, settled=False)
         sweeps = self._swept_at is None or _now() - self._swept_at >= SWEEP_SECONDS
         listed, complete, news = set[str](), True, 0
         for searched in self._searched():
@@ -134,8 +137,9 @@ class Follower:
         seen, known = await self.connection.thread(thread_id), self._threads[thread_id]
         if seen is None:
             return Observed(_moved(known, "", waits=False), (), gone=Resolution.THREAD_ENDED)
-        self._look_at[thread_id] = _now() + _LOOK_AGAIN_SECONDS
-        if seen.status == _BUSY or (seen.status in (_WAITING, _FAILED) and not self._is_news(seen)):
+        asks = seen.status in (_WAITING, _FAILED)
+        self._look_at[thread_id] = _now() + (SWEEP_SECONDS if asks else _LOOK_AGAIN_SECONDS)
+        if seen.status == _BUSY or (asks and not self._is_news(seen)):
             return None
         return await self._observe(seen)
 

@@ -14,6 +14,12 @@ _OF = select(remote_threads).where(
     remote_threads.c.tenant_id == TENANT, remote_threads.c.deployment_id == bindparam("deployment")
 )
 _BY_KEY = select(remote_threads).where(remote_threads.c.tenant_id == TENANT, remote_threads.c.key == bindparam("key"))
+_UNSETTLED = _OF.with_only_columns(remote_threads.c.thread_id).where(~remote_threads.c.settled)
+_UNSETTLE = (
+    update(remote_threads)
+    .where(remote_threads.c.tenant_id == TENANT, remote_threads.c.key == bindparam("its_key"))
+    .values(settled=False)
+)
 _SAVE = update(remote_threads).where(
     remote_threads.c.tenant_id == TENANT,
     remote_threads.c.deployment_id == bindparam("deployment"),
@@ -43,6 +49,16 @@ def of_deployment(tx: Tx, deployment_id: str) -> list[RemoteThread]:
 def by_key(tx: Tx, key: str) -> RemoteThread | None:
     row = tx.first(_BY_KEY, key=key)
     return None if row is None else _thread(row)
+
+
+def unsettled(tx: Tx, deployment_id: str) -> list[str]:
+    """The threads that have to be read again, even if they seem unchanged."""
+    return [row.thread_id for row in tx.all(_UNSETTLED, deployment=deployment_id)]
+
+
+def unsettle(tx: Tx, key: str) -> None:
+    """The deployment has accepted an answer: the thread is read again, to learn whether it took effect."""
+    tx.change(_UNSETTLE, its_key=key)
 
 
 def save(tx: Tx, thread: RemoteThread) -> None:

@@ -392,8 +392,9 @@ class EmbeddingFailed(AssentError):
 
 
 class DeploymentFailed(AssentError):
-    """Another deployment cannot be used now. `unsure`: the request may have had its effect. `answered`: the status of
-    the response, if there was one."""
+    """Another deployment cannot be used now.
+
+    `unsure`: the request may have had its effect. `answered`: the status of the response, if there was one."""
 
     code = "deployment_failed"
     status = 502

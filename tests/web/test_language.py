@@ -19,7 +19,7 @@ from assent.review.model.calls import kinds
 from assent.review.model.rules import loosening
 from assent.review.policies import API, BUILT_IN, FILE
 from assent.surfaces.web import language, preferences, renderers
-from assent.surfaces.web.pages import agents, crons, insights, keys, people, reasons, standing
+from assent.surfaces.web.pages import agents, crons, deployments, insights, keys, people, reasons, standing
 from assent.surfaces.web.preferences import Preferences
 from assent.surfaces.web.rendering import environment
 from assent.surfaces.web.text import times, words
@@ -71,7 +71,7 @@ def in_tables() -> Iterator[str]:
     yield from preferences.THEMES.values()
     yield from (risk.capitalize() for risk in facets._RISKS)
     signs = (thread_page.STATUSES, thread_page.RUNS, conversation._ROLES, insights.OUTCOMES, crons.SIGNS, agents.ROUTES)
-    yield from (sign.word for table in signs for sign in table.values())
+    yield from (sign.word for table in (*signs, deployments.SIGNS) for sign in table.values())
     yield from (conversation._UNKNOWN.word, *insights.AGES, *(unit for *_, unit in charts._UNITS))
     yield from (sign.word for sign in policy_views.EFFECTS.values())
     yield from (policy_views.LOOSENS.word, *loosening.TEXTS, *standing.LIFETIMES.values())

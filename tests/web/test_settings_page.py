@@ -42,7 +42,7 @@ async def test_this_server_tells_about_itself_and_about_you(desk: Desk) -> None:
         "sqlite:///",
         "ana",
         "items:read",
-        "remote LangGraph deployments are not supported yet",
+        "those that an administrator adds",
         LOOPBACK,
     ):
         assert told in page, told

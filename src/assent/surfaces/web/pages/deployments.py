@@ -21,8 +21,11 @@ from assent.threads.model.deployments import LONGEST_NAME, Deployment
 
 PATH = "/inbox/settings/deployments"
 Text = Annotated[str, Form(max_length=5000)]
-_SIGNS = {"ok": Sign("check", "Working", "good"), "paused": Sign("pause", "Paused")}
-_BAD = Sign("alert", "Not working", "bad")
+SIGNS = {
+    "ok": Sign("check", "Working", "good"),
+    "paused": Sign("pause", "Paused"),
+    "failing": Sign("alert", "Not working", "bad"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,4 +114,4 @@ class _Desk:
 
 
 def _sign(deployment: Deployment) -> Sign:
-    return _SIGNS.get(deployment.state, _BAD)
+    return SIGNS.get(deployment.state, SIGNS["failing"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import strawberry
 from strawberry.scalars import JSON
@@ -12,6 +12,7 @@ from assent.identity.model.agents import RegisteredAgent
 from assent.review.model.items import ItemStatus
 from assent.surfaces.graphql.context import Told, View
 
+T = TypeVar("T")
 Status = strawberry.enum(ItemStatus, name="InboxItemStatus")
 
 
@@ -29,6 +30,7 @@ class Source:
     thread_id: str | None
     run_id: str | None
     interrupt_id: str | None
+    remote: JSON | None
 
 
 @strawberry.type
@@ -173,10 +175,10 @@ class InboxItem:
         return cls(
             view=view,
             detailed=detailed,
-            approvals=Approvals(**view["approvals"]),
+            approvals=_picked(Approvals, view["approvals"]),
             claim=Claim(by=claim["by"], until=moment(claim["until"])) if claim else None,
-            source=Source(**view["source"]),
-            entity=Entity(**entity) if entity else None,
+            source=_picked(Source, view["source"]),
+            entity=_picked(Entity, entity) if entity else None,
             **_plain(view),
         )
 
@@ -237,6 +239,11 @@ class InboxItem:
     async def timeline(self, info: Told) -> list[Activity]:
         events = await info.context.inbox.timeline(info.context.caller, self.id, limit=100)
         return [Activity.of(view) for view in events]
+
+
+def _picked(kind: type[T], view: View) -> T:
+    """The fields of the type: a view may get others, which the schema does not have."""
+    return kind(**{name: view[name] for name in kind.__dataclass_fields__})  # type: ignore[attr-defined]
 
 
 def _plain(view: View) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class TestLooking:
         refused(house.inbox("list", "--filter", "is:purple"), 2, "unknown value is:purple")
 
     def test_list_longer_than_a_page_is_complete(self, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("assent.surfaces.cli.remote.LARGEST_PAGE", 2)
+        monkeypatch.setattr("assent.client.connection.LARGEST_PAGE", 2)
         word = uuid4().hex
         ids = [house.request(f"{word} {number}") for number in range(5)]
         assert {item["id"] for item in house.inbox("list", "--filter", word, "--json").json["items"]} == set(ids)
@@ -345,7 +345,7 @@ class TestRefusals:
     def test_id_prefix_is_resolved_by_the_server_with_at_most_two_rows(
         self, house: House, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("assent.surfaces.cli.remote.LARGEST_PAGE", 2)
+        monkeypatch.setattr("assent.client.connection.LARGEST_PAGE", 2)
         ids = [house.request() for _ in range(6)]
         with unreliable(house.server.url, loses=False) as way:
             there = ("--url", way.url, "--key", house.key)

@@ -23,6 +23,7 @@ COMMON_OPTIONS = {
     "--url",
     "--key",
     "--as",
+    "--profile",
 }
 
 

@@ -21,14 +21,16 @@ from assent.assistant.cli.chat_hearing import ACCEPT, BrokenOff, Speaker, is_str
 from assent.assistant.cli.chat_questions import QUIT, Left, agreed, ask, read
 from assent.assistant.talk.service import OWN_ID
 from assent.assistant.talk.views import last_answer, pending_action
+from assent.client import problems
+from assent.client.inbox import item_path
 from assent.errors import AssentError, AssistantFailed, Forbidden, Invalid, NotFound, Unauthenticated, Unavailable
 from assent.settings import is_loopback
-from assent.surfaces.cli import problems
+from assent.surfaces.cli import problems as explaining
 from assent.surfaces.cli.escapes import escaped
 from assent.surfaces.cli.item_views import decided
 from assent.surfaces.cli.options import settings
 from assent.surfaces.cli.output import say
-from assent.surfaces.cli.remote import Key, Url, item_path
+from assent.surfaces.cli.remote import Key, Url
 
 View = dict[str, Any]
 
@@ -244,9 +246,9 @@ class Chat:
         try:
             body = response.json()
         except ValueError:
-            raise problems.not_an_assent(response, self._where) from None
+            raise explaining.explained(problems.not_an_assent(response, self._where)) from None
         if not isinstance(body, dict) or not {"status", "code", "items"} & body.keys():
-            raise problems.not_an_assent(response, self._where)
+            raise explaining.explained(problems.not_an_assent(response, self._where))
         if error := _END.get(response.status_code):
             message, hint = body.get("message") or body.get("detail"), body.get("hint")
             if body.get("code") == "confirmation_required":

@@ -23,10 +23,12 @@ from assent.surfaces.cli.admin import (
     deployments,
     imports,
     keys,
+    login,
     passkeys,
     policy,
     repair,
     status,
+    threads,
     users,
 )
 from assent.surfaces.cli.inbox import inbox, inboxes, insights, reasons
@@ -37,13 +39,14 @@ def application() -> typer.Typer:
     app = typer.Typer(
         name="assent",
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=True,
         pretty_exceptions_enable=False,
         help="Runs LangGraph agents, stops them where a person must agree, and gives people one place to decide.",
     )
     serve.add_to(app)
     worker.add_to(app)
     mcp.add_to(app)
+    login.add_to(app)
     config.add_to(app)
     status.add_to(app)
     imports.add_to(app)
@@ -63,6 +66,8 @@ def application() -> typer.Typer:
     app.add_typer(deliveries.commands(), name="deliveries", help="The outbox: webhooks and their delivery status.")
     app.add_typer(crons.commands(), name="crons", help="Runs that start by a schedule.")
     app.add_typer(deployments.commands(), name="deployments", help="Other servers whose questions are listed here.")
+    app.add_typer(threads.threads(), name="threads", help="Threads of agents on a server.")
+    app.add_typer(threads.runs(), name="runs", help="Runs of agents on a server.")
     audit.add_erase_to(app)
     for extension in extensions.installed():
         extension.add_commands(app)

@@ -1,8 +1,7 @@
-"""The client of the REST API for commands: a server by URL and key, or a database without a server.
+"""The server or database of a command, and the client for it.
 
 For a database the routes are called inside this process, as the person who runs the command: write access to the file
-is permission to decide. Changes have one Idempotency-Key per command, so that a retry after a broken connection does
-nothing twice.
+is permission to decide.
 """
 
 from __future__ import annotations
@@ -10,31 +9,26 @@ from __future__ import annotations
 import asyncio
 import getpass
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import wraps
 from typing import Annotated, Any, TypeVar
-from urllib.parse import quote, urlsplit
-from uuid import uuid4
 
 import httpx
 import typer
 
 from assent.app import Services
-from assent.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
+from assent.client.connection import Connection
+from assent.client.inbox import item_path
+from assent.errors import AssentError, Conflict, Forbidden, Invalid, NotFound, Unavailable
 from assent.identity.model.access import ROLE_SCOPES, Kind, Principal, Role
-from assent.kernel.store.paging import LARGEST_PAGE
 from assent.review.model.filters import id_range
-from assent.settings import is_loopback
-from assent.surfaces.cli import problems
+from assent.surfaces.cli import problems, profiles
 from assent.surfaces.cli.options import TENANT, AsJson, Database, Tenant, run_beside, settings
 
 T = TypeVar("T")
 View = dict[str, Any]
 
-_PATIENCE_SECONDS = 30.0
-_PAUSES_SECONDS = (0.3, 1.0, 2.0)
-_LONGEST_PAUSE_SECONDS = 10.0
 _SHORTEST_PREFIX = 8
 _ID_LENGTH = 36
 
@@ -53,23 +47,30 @@ class Place:
     tenant: str = TENANT
     name: str | None = None
     as_json: bool = False
+    profile: str | None = None
 
 
-def placed(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options of `Place` to a command whose first parameter is a `Place`."""
+def placed(command: Callable[..., None], *, database: bool = True) -> Callable[..., None]:
+    """Adds the options of `Place` to a command whose first parameter is a `Place`. `database`: it also works without a
+    server."""
+    on_database = database
 
     @wraps(command)
-    def run(*, url: str | None, key: str | None, database: str | None, tenant: str, **others: Any) -> None:
-        name, as_json = others.pop("name"), others.pop("as_json")
+    def run(*, url: str | None, key: str | None, profile: str | None, as_json: bool, **others: Any) -> None:
+        database, tenant, name = others.pop("database", None), others.pop("tenant", TENANT), others.pop("name", None)
+        if profile and (url or key or database):
+            raise typer.BadParameter("--profile replaces --url, --key and --database: use one of them")
         if database and (url or key):
             raise typer.BadParameter("--database replaces --url and --key: use one of them")
         if not database and (name or tenant != TENANT):
             raise typer.BadParameter("--as and --tenant need --database; a server identifies you by the key")
-        command(Place(url, key, database, tenant, name, as_json), **others)
+        command(Place(url, key, database, tenant, name, as_json, profile), **others)
 
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-    options: dict[str, tuple[Any, Any]] = {"url": (Url, None), "key": (Key, None), "database": (Database, None)}
-    options |= {"name": (As, None), "tenant": (Tenant, TENANT), "as_json": (AsJson, False)}
+    options: dict[str, tuple[Any, Any]] = {"url": (Url, None), "key": (Key, None), "profile": (profiles.Profile, None)}
+    if on_database:
+        options |= {"database": (Database, None), "name": (As, None), "tenant": (Tenant, TENANT)}
+    options |= {"as_json": (AsJson, False)}
     shared = [
         inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
         for option, (annotation, default) in options.items()
@@ -120,67 +121,34 @@ def call(place: Place, use: Callable[[Remote], Awaitable[T]], *, who: Who = pers
 
         caller = await who(services, operator, place.name)
         transport = httpx.ASGITransport(local_inbox_app(services, caller))
-        async with httpx.AsyncClient(transport=transport, base_url="http://inbox") as client:
-            return await use(Remote(client, "the database"))
+        async with Remote("http://inbox", via="cli", transport=transport, where="the database") as server:
+            return await use(server)
 
     return run_beside(place.database, None, place.tenant, inside)
 
 
 async def _over_http(place: Place, use: Callable[[Remote], Awaitable[T]]) -> T:
-    conf = settings(url=place.url, api_key=place.key)
-    key = conf.api_key.get_secret_value().strip() if conf.api_key else ""
-    if not (key.isascii() and key.isprintable()):
+    url, key = credentials(place.url, place.key, place.profile)
+    async with Remote(url, key or None, via="cli") as server:
+        return await use(server)
+
+
+def credentials(url: str | None, key: str | None, profile: str | None = None) -> tuple[str, str]:
+    """The server and the key: of the options and settings, else of a profile. A stored key goes to its own server
+    only."""
+    conf = settings(url=url, api_key=key)
+    given = conf.api_key.get_secret_value().strip() if conf.api_key else ""
+    if not (given.isascii() and given.isprintable()):
         raise Invalid("the API key has invalid characters", hint="set it with --key or ASSENT_API_KEY")
-    # Requests to this machine do not use the environment's proxy.
-    uses_proxy = not is_loopback(urlsplit(conf.url).hostname or "")
-    headers = {"x-api-key": key} if key else {}
-    async with httpx.AsyncClient(
-        base_url=conf.url, headers=headers, timeout=_PATIENCE_SECONDS, trust_env=uses_proxy
-    ) as client:
-        return await use(Remote(client, conf.url))
+    if profile is not None or not ({"url", "api_key"} & conf.model_fields_set):
+        stored = profiles.stored(profile)
+        if stored is not None:
+            return stored.url, stored.key
+    return conf.url, given
 
 
-class Remote:
-    def __init__(self, client: httpx.AsyncClient, where: str) -> None:
-        self._client = client
-        self._where = where
-        self._once = str(uuid4())
-
-    async def get(self, path: str, **query: Any) -> Any:
-        named = {name: value for name, value in query.items() if value is not None}
-        try:
-            return self._read(await self._client.get(path, params=named))
-        except httpx.TransportError as error:
-            raise self._unreachable(error) from None
-
-    async def send(self, method: str, path: str, body: Any = None, *, repeatable: bool = True) -> Any:
-        """Sends a change. Retries if the response is lost and the change is `repeatable`."""
-        for pause in (*_PAUSES_SECONDS, None):
-            try:
-                response = await self._client.request(
-                    method, path, json=body, headers={"Idempotency-Key": self._once, "Assent-Via": "cli"}
-                )
-            except httpx.TransportError as error:
-                lost = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-                if pause is None or (lost and not repeatable):
-                    raise self._unreachable(error) from None
-                await asyncio.sleep(pause)
-                continue
-            if response.status_code != Unavailable.status or pause is None:
-                return self._read(response)
-            await asyncio.sleep(_asked_pause(response, pause))
-        raise AssertionError("the last attempt returns or raises")
-
-    async def pages(self, path: str, *, most: int | None = None, **query: Any) -> AsyncIterator[View]:
-        """Yields pages until there are no more or `most` entries were returned."""
-        cursor, left = None, most
-        while True:
-            size = LARGEST_PAGE if left is None else min(left, LARGEST_PAGE)
-            page: View = await self.get(path, limit=size, cursor=cursor, **query)
-            yield page
-            cursor, left = page["next"], None if left is None else left - len(page["items"])
-            if cursor is None or left == 0:
-                return
+class Remote(Connection):
+    """The client for commands: with hints for people, and items by the beginning of their id."""
 
     async def item(self, named: str) -> View:
         """The item with this id, or with this unique prefix."""
@@ -203,29 +171,13 @@ class Remote:
                 return str(items[0]["id"])
         raise NotFound(f"there is no item whose id begins with {prefix!r}")
 
-    def _read(self, response: httpx.Response) -> Any:
-        if response.is_success:
-            try:
-                return response.json()
-            except ValueError:
-                raise problems.not_an_assent(response, self._where) from None
-        raise problems.raised(response, self._where)
+    def raised(self, response: httpx.Response) -> AssentError:
+        return problems.explained(super().raised(response))
 
-    def _unreachable(self, error: httpx.TransportError) -> Unavailable:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        return Unavailable(
-            f"{self._where} does not answer: {reason}",
-            hint="check that it runs, and --url (or ASSENT_URL); assent demo listens on port 8002",
-        )
-
-
-def item_path(item_id: str, *below: str) -> str:
-    return "/".join(["/api/inbox/items", *(quote(part, safe="") for part in (item_id, *below))])
-
-
-def _asked_pause(response: httpx.Response, usual: float) -> float:
-    asked = response.headers.get("retry-after", "")
-    return min(float(asked), _LONGEST_PAUSE_SECONDS) if asked.isdecimal() else usual
+    def unreachable(self, error: httpx.TransportError) -> Unavailable:
+        unreachable = super().unreachable(error)
+        unreachable.hint = "check that it runs, and --url (or ASSENT_URL); assent demo listens on port 8002"
+        return unreachable
 
 
 def _system_name() -> str:

@@ -6,6 +6,7 @@ earlier view; if the item has changed since, nothing is decided.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,16 +14,20 @@ from typing import Annotated, Any
 
 import typer
 
-from assent.errors import Invalid, StaleRevision
+from assent.client.inbox import item_path
+from assent.errors import AssentError, Invalid, StaleRevision
 from assent.surfaces.cli import output
 from assent.surfaces.cli.escapes import emit, escaped
 from assent.surfaces.cli.inbox import edits, reasons
 from assent.surfaces.cli.inbox.verdicts import Each
 from assent.surfaces.cli.item_views import call as call_lines
 from assent.surfaces.cli.item_views import is_open, state
-from assent.surfaces.cli.remote import Place, Remote, View, call, item_path, placed
+from assent.surfaces.cli.remote import Place, Remote, View, call, placed
 
 ItemId = Annotated[str, typer.Argument(help="The item's id, or at least its first 8 characters.", metavar="ID")]
+ItemIds = Annotated[
+    list[str], typer.Argument(help="The ids of the items, or at least their first 8 characters.", metavar="ID...")
+]
 Revision = Annotated[int | None, typer.Option(help="Only if this is still the revision.", metavar="N")]
 Hash = Annotated[str | None, typer.Option(help="Only if the hash is this or begins with it.", metavar="HASH")]
 ActionKey = Annotated[str | None, typer.Option(help="The action, if there are several.", metavar="KEY")]
@@ -30,6 +35,9 @@ Others = Annotated[str | None, typer.Option(help="With --action: the verb for al
 Message = Annotated[str | None, typer.Option(help="A message to the agent.")]
 Saved = Annotated[str | None, typer.Option(help="A saved reason as the message.", metavar="NAME")]
 Notes = Annotated[str | None, typer.Option(help="Notes for people, stored with the decision.")]
+NotesFile = Annotated[
+    Path | None, typer.Option(help="A file with the text; - reads standard input.", metavar="FILE", allow_dash=True)
+]
 Grace = Annotated[float, typer.Option(help="Grace period for undo, at most 300.", metavar="SECONDS")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation on a terminal.")]
 Args = Annotated[str | None, typer.Option(help="The new arguments, as JSON.", metavar="JSON")]
@@ -56,7 +64,7 @@ def add_to(app: typer.Typer) -> None:
 
 def approve(
     place: Place,
-    item_id: ItemId,
+    item_ids: ItemIds,
     revision: Revision = None,
     hash: Hash = None,
     action: ActionKey = None,
@@ -65,9 +73,10 @@ def approve(
     grace: Grace = 0,
     yes: Yes = False,
 ) -> None:
-    """Approve an item as it is."""
-    plan = _Plan("approve", _word("approve"), action, others)
-    _decide(place, item_id, plan, _Seen(revision, hash), notes=notes, grace=grace, yes=yes)
+    """Approve items as they are."""
+    plan, seen = _Plan("approve", _word("approve"), action, others), _Seen(revision, hash)
+    several = len(item_ids) > 1
+    each(item_ids, lambda name: _decide(place, name, plan, seen, notes=notes, grace=grace, yes=yes, several=several))
 
 
 def edit(
@@ -98,9 +107,10 @@ def edit(
 
 def reject(
     place: Place,
-    item_id: ItemId,
+    item_ids: ItemIds,
     message: Message = None,
     saved: Saved = None,
+    message_file: NotesFile = None,
     revision: Revision = None,
     hash: Hash = None,
     action: ActionKey = None,
@@ -109,10 +119,12 @@ def reject(
     grace: Grace = 0,
     yes: Yes = False,
 ) -> None:
-    """Reject an item; the agent receives the message."""
-    message = _said(place, message, saved, "--message")
-    plan = _Plan("reject", _word("reject", message), action, others)
-    _decide(place, item_id, plan, _Seen(revision, hash), notes=notes, grace=grace, yes=yes)
+    """Reject items; the agent receives the message."""
+    said = _said(place, message, saved, "--message")
+    said = said if message_file is None else edits.text(said, message_file, "--message")
+    plan, seen = _Plan("reject", _word("reject", said), action, others), _Seen(revision, hash)
+    several = len(item_ids) > 1
+    each(item_ids, lambda name: _decide(place, name, plan, seen, notes=notes, grace=grace, yes=yes, several=several))
 
 
 def respond(
@@ -175,28 +187,46 @@ def decide(
 
 def request_revision(
     place: Place,
-    item_id: ItemId,
-    notes: Annotated[str | None, typer.Option(help="The requested changes; the agent receives them.")] = None,
+    item_ids: ItemIds,
+    notes: Annotated[
+        str | None, typer.Option(help="The requested changes; the agent receives them. Asked for on a terminal.")
+    ] = None,
     saved: Saved = None,
+    notes_file: NotesFile = None,
     revision: Revision = None,
     hash: Hash = None,
     grace: Grace = 0,
     yes: Yes = False,
 ) -> None:
-    """Send an item back to the agent, with notes on what to change."""
-    notes = _said(place, notes, saved, "--notes")
-    if notes is None:
-        raise Invalid("describe the change that is needed", hint="with --notes, or --saved for a saved reason")
+    """Send items back to their agents, with notes on what to change."""
+    said = edits.text(_said(place, notes, saved, "--notes"), notes_file, "--notes")
 
-    async def use(server: Remote) -> View:
-        item = await server.item(item_id)
-        _Seen(revision, hash).check(item)
-        _confirm(place, item, [f"request a revision: {escaped(notes)}"], "request-revision", yes=yes)
-        body = {"revision": item["revision"], "hash": item["hash"], "notes": notes, "grace_seconds": grace}
-        done: View = await server.send("POST", item_path(item["id"], "revision-request"), body)
-        return done
+    def ask(item_id: str) -> None:
+        async def use(server: Remote) -> View:
+            item = await server.item(item_id)
+            _Seen(revision, hash).check(item)
+            _confirm(place, item, [f"request a revision: {escaped(said)}"], "request-revision", yes=yes)
+            body = {"revision": item["revision"], "hash": item["hash"], "notes": said, "grace_seconds": grace}
+            done: View = await server.send("POST", item_path(item["id"], "revision-request"), body)
+            return done
 
-    _report(place, call(place, use))
+        _report(place, call(place, use), several=len(item_ids) > 1)
+
+    each(item_ids, ask)
+
+
+def each(item_ids: Sequence[str], act: Callable[[str], None]) -> None:
+    """Acts on each item. An error does not stop the others; the first one gives the exit code."""
+    codes = [0]
+    for item_id in item_ids:
+        try:
+            act(item_id)
+        except AssentError as error:
+            if len(item_ids) == 1:
+                raise
+            codes.append(output.fail(error))
+    if code := next(filter(None, codes), 0):
+        raise typer.Exit(code)
 
 
 def undo(place: Place, item_id: ItemId) -> None:
@@ -276,7 +306,15 @@ def _word(verb: str, message: str | None = None) -> Say:
 
 
 def _decide(
-    place: Place, item_id: str, plan: _Plan | Each, seen: _Seen, *, notes: str | None, grace: float, yes: bool
+    place: Place,
+    item_id: str,
+    plan: _Plan | Each,
+    seen: _Seen,
+    *,
+    notes: str | None,
+    grace: float,
+    yes: bool,
+    several: bool = False,
 ) -> None:
     async def use(server: Remote) -> View:
         item = await server.item(item_id)
@@ -288,7 +326,7 @@ def _decide(
         done: View = await server.send("POST", item_path(item["id"], "decision"), body)
         return done
 
-    _report(place, call(place, use))
+    _report(place, call(place, use), several=several)
 
 
 def _spelled(item: View, verdicts: Sequence[Verdict]) -> list[str]:
@@ -320,9 +358,10 @@ def _confirm(place: Place, item: View, lines: Sequence[str], word: str, *, yes: 
         typer.confirm(f"{word}?", abort=True, err=True)
 
 
-def _report(place: Place, item: View) -> None:
+def _report(place: Place, item: View, *, several: bool = False) -> None:
+    """`several`: one line of JSON for each item."""
     if place.as_json:
-        return emit(item)
+        return output.say(escaped(json.dumps(item, ensure_ascii=False))) if several else emit(item)
     resolution = f" ({item['resolution'].replace('_', ' ')})" if item["resolution"] else ""
     output.say(f"{state(item)}{resolution}: item {item['id']}, revision {item['revision']}, hash {item['hash']}")
     if item["undo_until"]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
+
+import typer
 
 from assent.errors import Invalid, NotFound
 from assent.kernel import canonical
@@ -50,6 +53,19 @@ def parsed(text: str, origin: str) -> Json:
         return canonical.parse(text)
     except canonical.JsonError as error:
         raise Invalid(f"{origin} is not JSON: {error}") from None
+
+
+def text(given: str | None, file: Path | None, option: str) -> str:
+    """The text of an option, of a file, or typed at a prompt of the terminal."""
+    if given is not None and file is not None:
+        raise Invalid(f"use {option} or {option}-file, not both")
+    if file is not None:
+        return sys.stdin.read() if str(file) == "-" else read(file)
+    if given is None and sys.stdin.isatty():
+        return str(typer.prompt(option.removeprefix("--"), err=True))
+    if given is None:
+        raise Invalid(f"{option} is required", hint=f"{option} TEXT, or {option}-file FILE")
+    return given
 
 
 def read(file: Path) -> str:

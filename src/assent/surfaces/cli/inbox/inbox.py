@@ -8,14 +8,17 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from assent.client.inbox import item_path
 from assent.errors import Invalid
 from assent.kernel import canonical
 from assent.settings import parse_duration
 from assent.surfaces.cli import item_views, output
 from assent.surfaces.cli.escapes import emit, escaped
 from assent.surfaces.cli.inbox import decide, edits
-from assent.surfaces.cli.inbox.decide import ItemId
-from assent.surfaces.cli.remote import Place, Remote, View, call, item_path, placed, reader
+from assent.surfaces.cli.inbox.decide import ItemId, ItemIds
+from assent.surfaces.cli.inbox.triage import triage
+from assent.surfaces.cli.inbox.watch import watch
+from assent.surfaces.cli.remote import Place, Remote, View, call, placed, reader
 
 _PENDING = "is:pending"
 _MOST_COUNTED = 10_000
@@ -29,6 +32,8 @@ def commands() -> typer.Typer:
     decide.add_to(app)
     for command in (resubmit, cancel, settle, reveal, comment, assign, claim, snooze):
         app.command()(placed(command))
+    app.command()(placed(watch, database=False))
+    app.command()(placed(triage, database=False))
     app.command()(types)
     return app
 
@@ -120,11 +125,11 @@ def resubmit(
 
 def cancel(
     place: Place,
-    item_id: ItemId,
+    item_ids: ItemIds,
     notes: Annotated[str | None, typer.Option(help="The reason; the agent receives it.")] = None,
 ) -> None:
-    """Close an item without a decision; the agent receives a rejection in its own format."""
-    _report(place, item_id, "POST", "cancellation", {"notes": notes})
+    """Close items without a decision; the agent receives a rejection in its own format."""
+    decide.each(item_ids, lambda item_id: _report(place, item_id, "POST", "cancellation", {"notes": notes}))
 
 
 def settle(

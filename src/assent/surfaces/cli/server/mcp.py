@@ -7,19 +7,18 @@ import logging
 
 import typer
 
-from assent.surfaces.cli.options import settings
-from assent.surfaces.cli.remote import Key, Url
+from assent.surfaces.cli.profiles import Profile
+from assent.surfaces.cli.remote import Key, Url, credentials
 
 
 def add_to(app: typer.Typer) -> None:
     app.command()(mcp)
 
 
-def mcp(url: Url = None, key: Key = None) -> None:
+def mcp(url: Url = None, key: Key = None, profile: Profile = None) -> None:
     """Serve the inbox's MCP tools over stdio, for one server and key."""
-    conf = settings(url=url, api_key=key)
-    secret = conf.api_key.get_secret_value().strip() if conf.api_key else ""
-    asyncio.run(_serve(f"{conf.url.rstrip('/')}/api/mcp", {"x-api-key": secret} if secret else {}))
+    address, secret = credentials(url, key, profile)
+    asyncio.run(_serve(f"{address.rstrip('/')}/api/mcp", {"x-api-key": secret} if secret else {}))
 
 
 async def _serve(address: str, headers: dict[str, str]) -> None:

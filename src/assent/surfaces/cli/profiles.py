@@ -1,0 +1,78 @@
+"""Profiles: servers and keys by name, in a file that only its owner can read.
+
+A stored key is sent only to the address that it was stored with. `--url`, `--key` and their variables precede profiles.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from assent.errors import ConfigError, NotFound
+from assent.settings import environment
+
+DEFAULT = "default"
+_ONLY_OWNER = 0o600
+Profile = Annotated[str | None, typer.Option(help="A profile of `assent login`.", metavar="NAME")]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    url: str
+    key: str
+
+
+def file() -> Path:
+    given = environment()
+    base = Path(given["XDG_CONFIG_HOME"]) if given.get("XDG_CONFIG_HOME") else Path.home() / ".config"
+    return base / "assent" / "profiles.json"
+
+
+def stored(name: str | None) -> Stored | None:
+    """The profile of this name, else the default one if there is any."""
+    profiles = _read()
+    if name is not None and name not in profiles:
+        known = ", ".join(sorted(profiles)) or "none yet"
+        raise NotFound(f"there is no profile {name!r}", hint=f"assent login --profile {name} makes one; known: {known}")
+    entry = profiles.get(name or DEFAULT)
+    return None if entry is None else Stored(entry["url"], entry["key"])
+
+
+def keep(name: str, profile: Stored) -> Path:
+    path, profiles = file(), _read()
+    profiles[name] = {"url": profile.url, "key": profile.key}
+    _write(path, profiles)
+    return path
+
+
+def forget(name: str) -> None:
+    profiles = _read()
+    if profiles.pop(name, None) is None:
+        raise NotFound(f"there is no profile {name!r}")
+    _write(file(), profiles)
+
+
+def _read() -> dict[str, dict[str, str]]:
+    path = file()
+    if not path.exists():
+        return {}
+    try:
+        profiles: Any = json.loads(path.read_text(encoding="utf-8"))
+        return {name: {"url": str(entry["url"]), "key": str(entry["key"])} for name, entry in profiles.items()}
+    except (ValueError, AttributeError, TypeError, KeyError):
+        raise ConfigError(f"{path} is not a file of profiles", hint="remove it, then assent login") from None
+
+
+def _write(path: Path, profiles: dict[str, dict[str, str]]) -> None:
+    """Replaces the file at once. It never exists with other rights."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_suffix(".new")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _ONLY_OWNER), "w", encoding="utf-8") as target:
+        json.dump(profiles, target, indent=2)
+    draft.replace(path)

@@ -1,0 +1,159 @@
+"""The blocking client, profiles and the newer commands, against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Timer
+from typing import get_type_hints
+
+import pytest
+
+from assent.client import AsyncInbox, Change, Inbox, Item
+from assent.errors import Forbidden
+from tests.cli.conftest import Assent
+from tests.cli.house import House
+from tests.e2e.conftest import fast_folder
+from tests.servers import ServerProcess, dev_server, running
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with running(dev_server(f"sqlite:///{fast_folder(tmp_path_factory)}/assent.db")) as started:
+        yield started
+
+
+@pytest.fixture
+def house(server: ServerProcess, assent: Assent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    return House(server, assent)
+
+
+def create(house: House, title: str = "Deploy") -> str:
+    with house.http() as agent:
+        return str(agent.post("/api/inbox/items", json={"type": "deploy", "title": title}).json()["id"])
+
+
+def test_a_service_without_an_event_loop_waits_for_a_decision(house: House) -> None:
+    with Inbox(house.server.url, house.agent_key) as service, Inbox(house.server.url, house.key) as person:
+        item = service.create("deploy", "Blocking")
+        assert [listed["id"] for listed in person.list("is:pending Blocking")] == [item["id"]]
+        with pytest.raises(Forbidden):
+            service.approve(item)
+        deciding = Timer(0.1, lambda: person.approve(item))
+        deciding.start()
+        assert service.wait(item["id"], timeout=30)["status"] == "APPROVED"
+        deciding.join()
+        kinds = (change["kind"] for change in service.watch(after=0) if change["item"]["id"] == item["id"])
+        assert next(kinds) == "item.created"
+        change = next(service.watch(after=0))
+    assert set(get_type_hints(Change)) <= change.keys()
+
+
+@pytest.mark.promise("REVIEW-44")
+def test_several_items_are_decided_by_one_command(house: House) -> None:
+    first, second, third = (create(house, f"Many {place}") for place in range(3))
+    assert house.inbox("reject", second, "--message", "no").code == 0
+    done = house.inbox("approve", first, second, third, "--json")
+    assert [item["status"] for item in map(json.loads, done.out.splitlines())] == ["APPROVED", "APPROVED"]
+    assert done.code == 6
+    assert "REJECTED" in done.err
+    ids = [create(house) for _ in range(2)]
+    assert house.inbox("cancel", *ids).code == 0
+
+
+def test_notes_come_from_a_file_and_are_required(house: House, tmp_path: Path) -> None:
+    item, notes = create(house), tmp_path / "notes.txt"
+    notes.write_text("shorter, please")
+    assert house.inbox("request-revision", item).code == 2
+    assert house.inbox("request-revision", item, "--notes", "x", "--notes-file", str(notes)).code == 2
+    assert house.inbox("request-revision", item, "--notes-file", str(notes)).code == 0
+    shown = house.inbox("get", item, "--json").json
+    assert shown["decisions"][-1]["notes"] == "shorter, please"
+
+
+def test_watch_prints_changes_since_a_number(house: House) -> None:
+    item = create(house, "Watched")
+    told = house.inbox("watch", "--after", "0", "--item", item, "--count", "1", "--json")
+    change = json.loads(told.out)
+    assert (change["kind"], change["item"]["id"]) == ("item.created", item)
+    assert "Watched" in house.inbox("watch", "--after", "0", "--item", item, "--count", "1").out
+
+
+def test_a_profile_names_server_and_key(house: House, assent: Assent, tmp_path: Path) -> None:
+    item, url = create(house, "By profile"), house.server.url
+    wrong = assent("login", "--url", url, "--key", "asnt_reviewer_wrong")
+    assert wrong.code == 4
+    assert not (tmp_path / "assent").exists()
+    done = assent("login", "--url", url, "--key", house.key)
+    assert done.code == 0, done.err
+    file = tmp_path / "assent" / "profiles.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "By profile" in assent("inbox", "get", item).out
+    assert assent("login", "--url", url, "--key", house.agent_key, "--profile", "bot").code == 0
+    assert assent("inbox", "approve", item, "--profile", "bot").code == 4
+    assert assent("inbox", "approve", item, "--profile", "other").code == 5
+    assert assent("inbox", "list", "--profile", "bot", "--url", url).code == 2
+    assert assent("inbox", "approve", item).code == 0
+    assert assent("logout").code == 0
+    assert "bot" in file.read_text()
+    file.write_text("[]")
+    assert assent("inbox", "list").code == 3
+
+
+def test_a_stored_key_goes_to_its_own_server_only(house: House, assent: Assent) -> None:
+    assert assent("login", "--url", house.server.url, "--key", house.key).code == 0
+    elsewhere = assent("inbox", "list", "--url", house.server.url)  # by address: as nobody in particular
+    assert elsewhere.code == 0
+    with house.http(house.key) as person:
+        own = person.get("/api/me").json()
+    assert own["kind"] == "reviewer"
+    assert assent("inbox", "approve", create(house), "--url", house.server.url).code == 4
+
+
+def test_threads_and_runs_are_listed_and_cancelled(house: House) -> None:
+    _, thread = house.paused()
+    listed = house("threads", "list", "--status", "interrupted", "--json", key=house.agent_key).json
+    assert thread in [row["thread_id"] for row in listed]
+    assert thread in house("threads", "list", key=house.agent_key).out
+    assert house("threads", "get", thread, key=house.agent_key).json["status"] == "interrupted"
+    [run] = house("runs", "list", thread, "--json", key=house.agent_key).json
+    assert run["run_id"] in house("runs", "list", thread, key=house.agent_key).out
+    assert house("runs", "get", thread, run["run_id"], key=house.agent_key).json["run_id"] == run["run_id"]
+    assert house("runs", "cancel", thread, "0197c5a0-0000-7000-8000-000000000000", key=house.agent_key).code == 5
+    assert house("threads", "delete", thread, key=house.agent_key).code == 0
+    assert house("threads", "get", thread, key=house.agent_key).code == 5
+
+
+async def test_triage_decides_with_the_keys_of_the_web(house: House) -> None:
+    from assent.surfaces.cli.inbox.triage_screen import Triage
+
+    ids = [create(house, f"Screen {place}") for place in range(3)]  # newest first: the last is shown
+    async with AsyncInbox(house.server.url, house.key) as person:
+        screen = Triage(person, "is:pending Screen")
+        async with screen.run_test(size=(120, 40)) as pilot:
+
+            async def until(item_id: str, condition: Callable[[Item], bool]) -> None:
+                async with asyncio.timeout(30):
+                    while not (condition(await person.get(item_id)) and screen.shows):
+                        await pilot.pause(0.05)
+
+            await until(ids[2], lambda item: screen.shows == item["id"])
+            await pilot.press("a")
+            await until(ids[2], lambda item: item["status"] == "APPROVED" and screen.shows != item["id"])
+            await pilot.press("z")
+            await until(ids[2], lambda item: item["status"] == "PENDING" and screen.shows == item["id"])
+            await pilot.press("j")
+            await until(ids[1], lambda item: screen.shows == item["id"])
+            await pilot.press("r", *"no", "enter")
+            await until(ids[1], lambda item: item["status"] == "REJECTED" and screen.shows != item["id"])
+            await pilot.press("c", *"hm", "enter")
+            await until(ids[0], lambda item: screen.shows is not None)
+            async with asyncio.timeout(30):
+                while not [item for item in ids if await person.comments(item)]:
+                    await pilot.pause(0.05)
+        rejected = await person.get(ids[1])
+    assert rejected["decisions"][-1]["actions"][0]["message"] == "no"

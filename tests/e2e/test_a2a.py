@@ -15,17 +15,20 @@ from a2a.client.client_factory import ClientFactory
 from a2a.types.a2a_pb2 import (
     CancelTaskRequest,
     GetTaskRequest,
+    ListTasksRequest,
     Message,
     Part,
     Role,
     SendMessageRequest,
     StreamResponse,
+    SubscribeToTaskRequest,
     Task,
     TaskState,
 )
 from a2a.utils.errors import InvalidParamsError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
 from google.protobuf.json_format import MessageToDict, ParseDict
 
+from tests.e2e.holding import Gates
 from tests.graphs_gated.attempts import script
 from tests.graphs_gated.serving import GRAPHS as GATED
 from tests.graphs_gated.serving import SECRET, make_keys
@@ -182,6 +185,53 @@ async def test_working_task_is_canceled(server: ServerProcess, version: str) -> 
         await until(is_canceled, "the task goes on")
         with pytest.raises(TaskNotCancelableError):
             await client.cancel_task(CancelTaskRequest(id=begun.id))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_client_subscribes_to_a_working_task_until_its_end(
+    server: ServerProcess, tmp_path: Path, version: str
+) -> None:
+    gates = Gates(tmp_path)
+    async with agent(server.url, "slow", version=version, streaming=True) as client:
+        request = says(data=gates.input("x"))
+        request.configuration.return_immediately = True
+        begun = (await anext(client.send_message(request))).task
+        await gates.reached("a")
+        following = client.subscribe(SubscribeToTaskRequest(id=begun.id))
+        assert (await anext(following)).task.id == begun.id
+        gates.open()
+        rest = [event async for event in following]
+        assert rest[-1].status_update.status.state == TaskState.TASK_STATE_COMPLETED
+        assert rest[-2].artifact_update.artifact.parts
+        with pytest.raises(UnsupportedOperationError):
+            await anext(client.subscribe(SubscribeToTaskRequest(id=begun.id)))
+
+
+async def test_tasks_of_a_context_are_listed_newest_first(server: ServerProcess) -> None:
+    async with agent(server.url, "chat") as client:
+        first = await task_of(client, says("one"))
+        second = await task_of(client, says("two", context_id=first.context_id))
+        listed = await client.list_tasks(ListTasksRequest(context_id=first.context_id, page_size=1))
+        assert ([task.id for task in listed.tasks], listed.total_size) == ([second.id], 2)
+        assert not listed.tasks[0].artifacts
+        token = listed.next_page_token
+        rest = await client.list_tasks(
+            ListTasksRequest(context_id=first.context_id, page_token=token, include_artifacts=True)
+        )
+        assert [(task.id, text(task).strip()) for task in rest.tasks] == [(first.id, "you said: one")]
+        failed = TaskState.TASK_STATE_FAILED
+        none = await client.list_tasks(ListTasksRequest(context_id=first.context_id, status=failed))
+        assert (list(none.tasks), none.next_page_token) == ([], "")
+        assert not (await client.list_tasks(ListTasksRequest(context_id=str(uuid4())))).tasks
+        with pytest.raises(InvalidParamsError, match="contextId"):
+            await client.list_tasks(ListTasksRequest())
+
+
+async def test_push_notifications_are_refused_by_their_own_error(server: ServerProcess) -> None:
+    async with httpx.AsyncClient(base_url=server.url) as http:
+        for method in ("CreateTaskPushNotificationConfig", "tasks/pushNotificationConfig/set"):
+            refused = await http.post("/a2a/chat", json={"jsonrpc": "2.0", "id": 1, "method": method, "params": {}})
+            assert refused.json()["error"]["code"] == -32003
 
 
 async def test_waiting_task_is_canceled(server: ServerProcess) -> None:

@@ -15,6 +15,7 @@ from fastmcp import Client as FastClient
 from langgraph_sdk.client import LangGraphClient
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitResult
 
 from tests.graphs_gated.attempts import script
 from tests.graphs_gated.serving import GRAPHS as GATED
@@ -26,10 +27,10 @@ Json = dict[str, Any]
 
 
 @asynccontextmanager
-async def connected(url: str, *, key: str | None = None) -> AsyncIterator[Client]:
+async def connected(url: str, *, key: str | None = None, **options: Any) -> AsyncIterator[Client]:
     async with (
         httpx2.AsyncClient(headers={"x-api-key": key} if key else {}, timeout=60) as http,
-        Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
+        Client(streamable_http_client(f"{url}/mcp", http_client=http), **options) as client,
     ):
         yield client
 
@@ -96,6 +97,40 @@ async def test_paused_call_tells_its_question_and_continues_with_an_answer(serve
 async def _answered(client: Client, paused: Json, answer: Any) -> Json:
     arguments = {"thread_id": paused["thread_id"], "answers": {paused["questions"][0]["id"]: answer}}
     return structured(await client.call_tool("continue_run", arguments))
+
+
+async def test_client_without_a_handshake_is_asked_and_sends_its_call_again(server: ServerProcess) -> None:
+    shown: list[str] = []
+
+    async def answer(context: Any, params: Any) -> ElicitResult:
+        shown.append(params.message)
+        return ElicitResult(action="accept", content={"answer": f"answer {len(shown)}"})
+
+    async with connected(server.url, elicitation_callback=answer) as client:
+        assert client.protocol_version == "2026-07-28"
+        done = structured(await client.call_tool("twice", {"text": "x"}))
+    assert shown == ["first?", "second, after answer 1?"]
+    assert done["answers"] == ["answer 1", "answer 2"]
+
+
+async def test_declined_question_stays_open_and_is_answered_later(server: ServerProcess) -> None:
+    async def decline(context: Any, params: Any) -> ElicitResult:
+        return ElicitResult(action="decline")
+
+    async with connected(server.url, elicitation_callback=decline) as client:
+        paused = structured(await client.call_tool("twice", {"text": "x"}))
+        assert (paused["status"], paused["questions"][0]["value"]) == ("waiting", "first?")
+    async with connected(server.url) as client:
+        assert (await _answered(client, paused, "one"))["questions"][0]["value"] == "second, after one?"
+
+
+async def test_unknown_version_and_two_versions_are_refused(server: ServerProcess) -> None:
+    async with httpx.AsyncClient(base_url=server.url) as http:
+        for version, header, code in (("2030-01-01", "2030-01-01", -32022), ("2026-07-28", "2025-11-25", -32020)):
+            named = {"io.modelcontextprotocol/protocolVersion": version}
+            body = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": named}}
+            refused = await http.post("/mcp", json=body, headers={"mcp-protocol-version": header})
+            assert (refused.status_code, refused.json()["error"]["code"]) == (400, code)
 
 
 async def test_call_stopped_at_a_breakpoint_continues_without_answers(server: ServerProcess) -> None:
@@ -177,7 +212,11 @@ async def test_gated_call_waits_for_a_person_and_then_returns_its_result(gated: 
     """The agent cannot answer; its result is there after the person's decision. The control answers as that person."""
     server, folder, keys = gated
     log = folder / "effects"
-    async with connected(server.url) as client:
+
+    async def ask_user(context: Any, params: Any) -> ElicitResult:
+        raise AssertionError("the client is asked what only a person decides")
+
+    async with connected(server.url, elicitation_callback=ask_user) as client:
         request = script({"log": str(log), "tag": "once"})["messages"][0]["content"]
         paused = structured(await client.call_tool("gated", {"messages": request}))
         [question] = paused["questions"]

@@ -99,7 +99,7 @@ class Calls:
             request = RunRequest(newest.assistant_id, command={"resume": dict(answers)})
             return await self.begin(caller, thread_id, request)
         if newest.status.active:
-            return await self._followed(caller, newest)
+            return await self.follow(caller, newest)
         pause = await self.pause(caller, thread)
         if pause is not None and pause.stopped_before and not pause.is_gated:
             return await self.begin(caller, thread_id, RunRequest(newest.assistant_id))
@@ -109,7 +109,8 @@ class Calls:
         """Deletes the thread of a call that ended without a pause."""
         await self._threads.delete(caller, thread_id)
 
-    async def _followed(self, caller: Principal, run: Run) -> Begun | Ended:
+    async def follow(self, caller: Principal, run: Run) -> Begun | Ended:
+        """The rest of a run that has begun before."""
         frames = self._runs.follow(caller, run.id, after=None)
         try:
             current = await self._runs.get(caller, run.thread_id, run.id)  # again: it may have ended before

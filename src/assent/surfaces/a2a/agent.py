@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +13,7 @@ from assent.errors import Invalid, NotFound
 from assent.identity.model.access import Principal
 from assent.kernel.ids import new_id
 from assent.runs.assistants.assistants import Assistants
-from assent.runs.calls import Begun, Calls
+from assent.runs.calls import Begun, Calls, Ended
 from assent.surfaces.a2a import messages, wire
 from assent.surfaces.a2a import tasks as task_views
 from assent.surfaces.a2a.messages import Incoming
@@ -28,6 +28,7 @@ from assent.threads.run_requests import RunRequest
 Json = dict[str, Any]
 UNSUPPORTED_OPERATION = -32004
 _STREAMED = ("messages", "values")
+_PAGE, _MOST_LISTED = 50, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,26 @@ class Sent:
     @property
     def ids(self) -> Json:
         return {"task_id": self.task_id, "context_id": self.begun.run.thread_id}
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page of tasks that a client asks for."""
+
+    size: int
+    offset: int
+    state: str | None
+    with_artifacts: bool
+
+    @classmethod
+    def read(cls, params: Json) -> _Page:
+        size, token = params.get("pageSize") or _PAGE, params.get("pageToken") or "0"
+        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= _MOST_LISTED:
+            raise RpcError(INVALID_PARAMS, f"pageSize must be between 1 and {_MOST_LISTED}")
+        if not isinstance(token, str) or not token.isdecimal() or len(token) > 9:
+            raise RpcError(INVALID_PARAMS, "pageToken: not one of this server")
+        state = params.get("status")
+        return cls(size, int(token), state if isinstance(state, str) else None, bool(params.get("includeArtifacts")))
 
 
 class Agents:
@@ -84,6 +105,38 @@ class Agents:
         length = _length(params)
         task = await self._tasks.find(caller, assistant, params.get("id"), params.get("contextId"))
         return self._shown(task, length)
+
+    async def list(self, caller: Principal, assistant: Assistant, params: Json) -> Json:
+        """The tasks of a context, newest first."""
+        length, page = _length(params), _Page.read(params)
+        listed = await self._tasks.of_context(caller, assistant, params.get("contextId"))
+        chosen = [task for task in listed if page.state in (None, task.state)]
+        shown = [self._shown(task, length) for task in chosen[page.offset : page.offset + page.size]]
+        if not page.with_artifacts:
+            shown = [{name: value for name, value in task.items() if name != "artifacts"} for task in shown]
+        following = page.offset + len(shown)
+        token = str(following) if following < len(chosen) else ""
+        return {"tasks": shown, "nextPageToken": token, "pageSize": page.size, "totalSize": len(chosen)}
+
+    async def subscribe(self, caller: Principal, assistant: Assistant, params: Json) -> AsyncIterator[Json]:
+        """The task, then what happens until it ends or asks."""
+        task = await self._tasks.find(caller, assistant, params.get("id"), params.get("contextId"))
+        if task.state in wire.TERMINAL:
+            raise RpcError(UNSUPPORTED_OPERATION, "The task has ended: get it instead")
+        return self._followed(caller, task)
+
+    async def _followed(self, caller: Principal, task: Task) -> AsyncIterator[Json]:
+        yield {"task": self._shown(task, None)}
+        if not task.latest.status.active:
+            return
+        ids = {"task_id": task.id, "context_id": task.context_id}
+        begun = await self._calls.follow(caller, task.latest)
+        if isinstance(begun, Begun):
+            async for event in self._happened(caller, begun, ids):
+                yield event
+            return
+        for event in _last_events(begun, ids):
+            yield event
 
     async def cancel(self, caller: Principal, assistant: Assistant, params: Json) -> Json:
         task = await self._tasks.find(caller, assistant, params.get("id"), params.get("contextId"))
@@ -134,8 +187,12 @@ class Agents:
 
     async def _events(self, caller: Principal, sent: Sent) -> AsyncIterator[Json]:
         yield {"task": _submitted(sent)}
-        ids = {"taskId": sent.task_id, "contextId": sent.begun.run.thread_id}
-        frames, result = sent.begun.frames, None
+        async for event in self._happened(caller, sent.begun, sent.ids):
+            yield event
+
+    async def _happened(self, caller: Principal, begun: Begun, named: Json) -> AsyncIterator[Json]:
+        ids = {"taskId": named["task_id"], "contextId": named["context_id"]}
+        frames, result = begun.frames, None
         try:
             working = False
             while True:
@@ -147,14 +204,12 @@ class Agents:
                     result = json.loads(frame.data)
                     break
                 if frame.event.startswith("messages") and (said := messages.spoken(json.loads(frame.data))):
-                    status = task_views.status(wire.WORKING, _now(), said, **sent.ids)
+                    status = task_views.status(wire.WORKING, _now(), said, **named)
                     yield {"statusUpdate": {**ids, "status": status}}
         finally:
             frames.close()
-        state, text, artifacts = task_views.outcome(await self._calls.ended(caller, sent.begun.run, result))
-        for artifact in artifacts:
-            yield {"artifactUpdate": {**ids, "artifact": artifact, "append": False, "lastChunk": True}}
-        yield {"statusUpdate": {**ids, "status": task_views.status(state, _now(), text, **sent.ids)}}
+        for event in _last_events(await self._calls.ended(caller, begun.run, result), named):
+            yield event
 
 
 def _answer(assistant: Assistant, task: Task, incoming: Incoming, modes: tuple[str, ...]) -> RunRequest:
@@ -176,6 +231,14 @@ def _answer(assistant: Assistant, task: Task, incoming: Incoming, modes: tuple[s
     keyed = isinstance(answer, dict) and answer and answer.keys() <= set(questions)
     resume = {questions[0]: answer} if len(questions) == 1 and not keyed else answer
     return RunRequest(assistant.id, command={"resume": resume}, stream_mode=modes)
+
+
+def _last_events(ended: Ended, named: Json) -> Iterator[Json]:
+    ids = {"taskId": named["task_id"], "contextId": named["context_id"]}
+    state, text, artifacts = task_views.outcome(ended)
+    for artifact in artifacts:
+        yield {"artifactUpdate": {**ids, "artifact": artifact, "append": False, "lastChunk": True}}
+    yield {"statusUpdate": {**ids, "status": task_views.status(state, _now(), text, **named)}}
 
 
 def _submitted(sent: Sent) -> Json:

@@ -23,8 +23,9 @@ from assent.threads.bus import FellBehind
 
 Json = dict[str, Any]
 _BEAT_SECONDS = 5.0
-_STREAM = "SendStreamingMessage"
-_METHODS = frozenset({"SendMessage", _STREAM, "GetTask", "CancelTask", "GetExtendedAgentCard"})
+PUSH_NOT_SUPPORTED = -32003
+_STREAMS = frozenset({"SendStreamingMessage", "SubscribeToTask"})
+_METHODS = _STREAMS | {"SendMessage", "GetTask", "ListTasks", "CancelTask", "GetExtendedAgentCard"}
 _UNWRAPPED = frozenset({"GetTask", "CancelTask"})
 """Their result is the task itself, in both versions."""
 
@@ -74,9 +75,11 @@ class _A2a:
         try:
             if message.method is None or message.id is None:
                 raise RpcError(INVALID_REQUEST, "not a JSON-RPC request: id and method are required")
+            if method in wire.PUSH_METHODS:
+                raise RpcError(PUSH_NOT_SUPPORTED, "Push notifications are not supported: subscribe to the task")
             if method not in _METHODS:
                 raise RpcError(METHOD_NOT_FOUND, f"Method not found: {message.method}")
-            if method == _STREAM:
+            if method in _STREAMS:
                 return await self._streamed(caller, assistant_id, message, legacy=legacy)
         except RpcError as error:
             return jsonrpc.answer(jsonrpc.failed(message.id, error))
@@ -96,6 +99,8 @@ class _A2a:
                 result = await self._agents.send(caller, assistant, message.params, executing)
             elif method == "GetTask":
                 result = await self._agents.get(caller, assistant, message.params)
+            elif method == "ListTasks":
+                result = await self._agents.list(caller, assistant, message.params)
             else:
                 result = await self._agents.cancel(caller, assistant, message.params)
         except RpcError as error:
@@ -108,7 +113,8 @@ class _A2a:
 
     async def _streamed(self, caller: Principal, assistant_id: str, message: Message, *, legacy: bool) -> Response:
         assistant = await self._agents.assistant(caller, assistant_id)
-        events = await self._agents.stream(caller, assistant, message.params)
+        stream = self._agents.subscribe if _is_subscription(message) else self._agents.stream
+        events = await stream(caller, assistant, message.params)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         frames = _frames(events, message.id, legacy=legacy)
         return StreamingResponse(frames, media_type="text/event-stream", headers=headers)
@@ -117,6 +123,10 @@ class _A2a:
         assistant = await self._agents.assistant(caller, assistant_id)
         schema = await self._agents.input_schema(caller, assistant)
         return cards.card(assistant, schema, (self._public or address_of(request) or "").rstrip("/"))
+
+
+def _is_subscription(message: Message) -> bool:
+    return wire.METHODS.get(str(message.method), message.method) == "SubscribeToTask"
 
 
 async def _frames(events: AsyncIterator[Json], identity: Any, *, legacy: bool) -> AsyncIterator[bytes]:

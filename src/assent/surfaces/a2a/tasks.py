@@ -33,6 +33,7 @@ CANCELED_KEY = "a2a_canceled"
 """In the metadata of a thread: the first runs of tasks that were canceled while they waited."""
 
 _MOST_RUNS = 1000
+_MOST_LISTED = 100
 _MOST_CANCELED = 100
 _STOPPING_SECONDS = 5.0
 _STATES = {
@@ -91,6 +92,17 @@ class Tasks:
             state = wire.CANCELED
         values = thread.values if is_newest else await self._values_after(caller, latest)
         return Task(task_id, first, latest, thread, wire.INPUT_REQUIRED if pause else state, values, pause)
+
+    async def of_context(self, caller: Principal, assistant: Assistant, context_id: Any) -> list[Task]:
+        """The tasks of a context, newest first: each run that is no answer began one."""
+        if not isinstance(context_id, str) or not context_id:
+            raise RpcError(INVALID_PARAMS, "contextId: tasks are listed by their context")
+        try:
+            listed = await self._runs.of_thread(caller, context_id, limit=_MOST_RUNS)
+        except NotFound:
+            return []
+        begun = [run for run in listed if not run.answers and run.assistant_id == assistant.id][:_MOST_LISTED]
+        return [await self.find(caller, assistant, f"{context_id}:{run.id}") for run in begun]
 
     async def cancel(self, caller: Principal, task: Task) -> None:
         """Stops the run, or ends the thread that waits. An agent cannot end a wait for a person's decision."""

@@ -15,8 +15,17 @@ METHODS = {
     "message/stream": "SendStreamingMessage",
     "tasks/get": "GetTask",
     "tasks/cancel": "CancelTask",
+    "tasks/resubscribe": "SubscribeToTask",
 }
 """The names of 0.3, and their names in 1.0."""
+
+PUSH_METHODS = frozenset(f"tasks/pushNotificationConfig/{verb}" for verb in ("set", "get", "list", "delete")) | {
+    "CreateTaskPushNotificationConfig",
+    "GetTaskPushNotificationConfig",
+    "ListTaskPushNotificationConfigs",
+    "DeleteTaskPushNotificationConfig",
+}
+"""Not served: the card says so, and these have an error of their own."""
 
 SUBMITTED = "TASK_STATE_SUBMITTED"
 WORKING = "TASK_STATE_WORKING"

@@ -14,7 +14,7 @@ from assent.runs.assistants.assistants import Assistants
 from assent.runs.calls import Begun, Calls, Ended
 from assent.surfaces.http.jsonrpc import INVALID_PARAMS, Message, RpcError
 from assent.surfaces.http.limits.execution import Execution
-from assent.surfaces.mcp import results, tools, transport
+from assent.surfaces.mcp import modern, results, tools, transport
 from assent.threads.model.threads import Lifetime
 from assent.threads.run_requests import RunRequest
 
@@ -40,7 +40,9 @@ class _Mcp:
     async def result(self, caller: Principal, executing: Execution, message: Message) -> Json:
         if message.method == "tools/list":
             return await self._list(caller, message.params)
-        return await self._call(caller, executing, message.params)
+        ended = await self._repeated(caller, executing, message.params)
+        ended = ended or await self._called(caller, executing, message.params)
+        return ended if isinstance(ended, dict) else modern.asked(message, ended) or results.result(ended)
 
     async def _list(self, caller: Principal, params: Json) -> Json:
         cursor = str(params.get("cursor") or "0")
@@ -49,7 +51,8 @@ class _Mcp:
         listed, following = await tools.listed(self._assistants, caller, int(cursor))
         return {"tools": listed, **({"nextCursor": str(following)} if following is not None else {})}
 
-    async def _call(self, caller: Principal, executing: Execution, params: Json) -> Json:
+    async def _called(self, caller: Principal, executing: Execution, params: Json) -> Ended | Json:
+        """The end of the call's run, or the result of a call that was refused."""
         name, arguments, context = params.get("name"), params.get("arguments"), params.get("context")
         if not isinstance(name, str) or not name:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {name}")
@@ -70,9 +73,24 @@ class _Mcp:
         if ended.pause is None:
             with suppress(AssentError):  # its lifetime ends it otherwise
                 await self._calls.discard(caller, ended.thread_id)
-        return results.result(ended)
+        return ended
 
-    async def _continued(self, caller: Principal, executing: Execution, arguments: Json) -> Json:
+    async def _repeated(self, caller: Principal, executing: Execution, params: Json) -> Ended | Json | None:
+        """A call that is sent again with answers continues its run."""
+        again = modern.repeated(params)
+        if again is None:
+            return None
+        thread_id, responses = again
+        try:
+            present = await self._calls.resume(caller, thread_id, None)
+        except AssentError as error:
+            return results.refused(error)
+        if isinstance(present, Ended) and present.pause is not None and responses:
+            given = modern.answers(present.pause, responses)
+            return await self._continued(caller, executing, {"thread_id": thread_id, "answers": given})
+        return results.result(present) if isinstance(present, Ended) else await self._ended(caller, executing, present)
+
+    async def _continued(self, caller: Principal, executing: Execution, arguments: Json) -> Ended | Json:
         thread_id, answers = arguments.get("thread_id"), arguments.get("answers")
         if not isinstance(thread_id, str) or not isinstance(answers, dict | None):
             raise RpcError(INVALID_PARAMS, "thread_id must be a string and answers an object of answers by question id")
@@ -81,7 +99,7 @@ class _Mcp:
             ended = begun if isinstance(begun, Ended) else await self._ended(caller, executing, begun)
         except AssentError as error:
             return results.refused(error)
-        return results.result(ended)
+        return ended
 
     async def _ended(self, caller: Principal, executing: Execution, begun: Begun) -> Ended:
         executing.end()

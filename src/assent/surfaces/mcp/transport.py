@@ -17,11 +17,12 @@ from assent.surfaces.http import jsonrpc
 from assent.surfaces.http.authentication import Caller
 from assent.surfaces.http.jsonrpc import INVALID_REQUEST, METHOD_NOT_FOUND, Message, RpcError
 from assent.surfaces.http.limits.execution import Executing, Execution
+from assent.surfaces.mcp import modern
 
 Json = dict[str, Any]
 Result = Callable[[Principal, Execution, Message], Awaitable[Json]]
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-"""Newest first. Clients of newer versions fall back to the handshake of these."""
+"""Those with a handshake, newest first; `modern` has the one without."""
 
 _ACCEPTED = ("application/json", "text/event-stream", "*/*")
 
@@ -34,7 +35,7 @@ def routes(
     api = jsonrpc.router("mcp")
 
     async def post(request: Request, caller: Caller, executing: Executing) -> Response:
-        """One JSON-RPC message: initialize, ping, tools/list or tools/call."""
+        """One JSON-RPC message: initialize, server/discover, ping, tools/list or tools/call."""
         if check is not None:
             check(request)
         try:
@@ -46,7 +47,11 @@ def routes(
             return jsonrpc.answer(jsonrpc.failed(None, error), 400)
         if message.id is None or message.method is None:
             return Response(status_code=202)
-        return await jsonrpc.answered(_answer(result, instructions, caller, executing, message))
+        try:
+            answer = _modern if modern.speaks(request, message, VERSIONS) else _result
+        except RpcError as error:
+            return jsonrpc.answer(jsonrpc.failed(message.id, error), 400)
+        return await jsonrpc.answered(_answer(message, answer(result, instructions, caller, executing, message)))
 
     async def get(caller: Caller) -> Response:
         """There is no stream from the server: it never calls its clients."""
@@ -65,13 +70,22 @@ def routes(
     return api
 
 
-async def _answer(result: Result, instructions: str, caller: Principal, executing: Execution, message: Message) -> Json:
+async def _answer(message: Message, work: Awaitable[Json]) -> Json:
     try:
-        return jsonrpc.succeeded(message.id, await _result(result, instructions, caller, executing, message))
+        return jsonrpc.succeeded(message.id, await work)
     except RpcError as error:
         return jsonrpc.failed(message.id, error)
     except AssentError as error:
         return jsonrpc.failed(message.id, RpcError.of(error))
+
+
+async def _modern(result: Result, instructions: str, caller: Principal, executing: Execution, message: Message) -> Json:
+    if message.method == "initialize":
+        raise RpcError(METHOD_NOT_FOUND, "Method not found: this version has no handshake")
+    if message.method == "server/discover":
+        return modern.complete(message.method, modern.discovered(_initialized({}, instructions), VERSIONS))
+    answer = await _result(result, instructions, caller, executing, message)
+    return modern.complete(message.method, answer)
 
 
 async def _result(result: Result, instructions: str, caller: Principal, executing: Execution, message: Message) -> Json:

@@ -62,6 +62,16 @@ def workplace() -> Iterator[Path]:
 
 @contextmanager
 def serving(command: Command, folder: Path) -> Iterator[Served]:
+    served, process = begin(command, folder)
+    try:
+        yield served
+    finally:
+        process.terminate()
+        process.wait(_PATIENCE)
+
+
+def begin(command: Command, folder: Path) -> tuple[Served, subprocess.Popen[bytes]]:
+    """A server that answers, and its process, which the caller ends."""
     port = _free_port()
     with (folder / "output.txt").open("ab") as output:
         started = time.perf_counter()
@@ -70,10 +80,10 @@ def serving(command: Command, folder: Path) -> Iterator[Served]:
         )
     try:
         _wait_for_answer(process, port, folder)
-        yield Served(port, psutil.Process(process.pid), time.perf_counter() - started)
-    finally:
-        process.terminate()
-        process.wait(_PATIENCE)
+    except BaseException:
+        process.kill()
+        raise
+    return Served(port, psutil.Process(process.pid), time.perf_counter() - started), process
 
 
 def environment() -> dict[str, str]:

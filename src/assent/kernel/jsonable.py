@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from base64 import b64encode
 from collections import deque
 from collections.abc import Mapping
 from datetime import date, time, timedelta
@@ -62,7 +63,7 @@ def _plain(value: Any) -> Any:  # noqa: C901 - one line per kind of value
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, (bytes, bytearray)):
-        return bytes(value).decode("utf-8", "replace")
+        return b64encode(value).decode()
     if isinstance(value, (date, time)):
         return value.isoformat()
     if isinstance(value, (Decimal, UUID, PurePath, Pattern)):

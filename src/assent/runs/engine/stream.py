@@ -98,14 +98,14 @@ class Translator:
     def _without_texts(self, mode: str, data: Any) -> Any:
         """Replaces error texts of tasks, tools and models by those for callers."""
         if mode == "tasks" and data.get("error") is not None:
-            return {**data, "error": self._failures.of_task(data["error"])}
+            return {**data, "error": self._failures.of_event(data["error"])}
         if mode == "checkpoints":
             return {**data, "tasks": [self._without_texts("tasks", task) for task in data["tasks"]]}
         if mode == "debug":
             inner = "checkpoints" if data.get("type") == "checkpoint" else "tasks"
             return {**data, "payload": self._without_texts(inner, data["payload"])}
         if mode == "events" and "error" in (data.get("data") or {}):
-            return {**data, "data": {**data["data"], "error": self._failures.of_task(data["data"]["error"])}}
+            return {**data, "data": {**data["data"], "error": self._failures.of_event(data["data"]["error"])}}
         return data
 
     def _remember(self, namespace: tuple[str, ...], data: Any) -> None:
@@ -147,7 +147,7 @@ def _cleaned(mode: str, data: Any) -> Any:
         return _asked(data)
     if mode == "debug":
         is_checkpoint = data.get("type") == "checkpoint"
-        return {**data, "payload": _checkpoint(data["payload"], _located) if is_checkpoint else _asked(data["payload"])}
+        return {**data, "payload": _debugged(data["payload"]) if is_checkpoint else _asked(data["payload"])}
     if mode == "events":
         return {**data, "metadata": _public(data.get("metadata") or {})}
     return data
@@ -156,8 +156,14 @@ def _cleaned(mode: str, data: Any) -> Any:
 def _checkpoint(payload: dict[str, Any], clean: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
     config, parent = (_config(payload.get(name)) for name in ("config", "parent_config"))
     tasks = [clean(task) for task in payload.get("tasks") or ()]
-    addresses = {"checkpoint": _address(config), "parent_checkpoint": _address(parent)}
-    return {**payload, "config": config, "parent_config": parent, "tasks": tasks, **addresses}
+    return {**payload, "config": config, "parent_config": parent, "tasks": tasks}
+
+
+def _debugged(payload: dict[str, Any]) -> dict[str, Any]:
+    """The checkpoint with the addresses of itself and its parent, as in `debug`."""
+    cleaned = _checkpoint(payload, _located)
+    addresses = {"checkpoint": _address(cleaned["config"]), "parent_checkpoint": _address(cleaned["parent_config"])}
+    return {**cleaned, **addresses}
 
 
 def _task(task: dict[str, Any]) -> dict[str, Any]:

@@ -40,8 +40,14 @@ class Failures:
             return {"error": name, "message": text_of(error)}
         return {"error": name, "message": f"the agent's code failed; the log has the reason under run_id {run_id}"}
 
+    def of_event(self, error: Any) -> Any:
+        """The error of a task as it happens: its class and its text, as in the error of a run."""
+        if not isinstance(error, BaseException):
+            return self.of_task(error)
+        return {"error": type(error).__name__, "message": text_of(error) if self._shows(error) else "…"}
+
     def of_task(self, error: Any) -> str | None:
-        """The error of a task. A stored error is the text of its repr."""
+        """The error of a stored task: the text of its repr."""
         if error is None:
             return None
         text = error if isinstance(error, str) else repr(error)

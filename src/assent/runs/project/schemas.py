@@ -49,7 +49,7 @@ def schemas(graph: AnyPregel) -> Json:
         "input_schema": _attempt(graph.get_input_jsonschema) or _fields_schema(graph, "Input", _keys(graph, "input")),
         "output_schema": _attempt(graph.get_output_jsonschema)
         or _fields_schema(graph, "Output", _keys(graph, "output")),
-        "state_schema": _fields_schema(graph, "State", graph.stream_channels_list),
+        "state_schema": _with_defaults(_fields_schema(graph, "State", graph.stream_channels_list)),
         "config_schema": context or {},
         "context_schema": context,
     }
@@ -91,6 +91,14 @@ def _fields_schema(graph: AnyPregel, suffix: str, names: Iterable[str]) -> Json 
     return _record_schema(
         name, {key: kind if _record_schema(name, {key: kind}) else Any for key, kind in fields.items()}
     )
+
+
+def _with_defaults(schema: Json | None) -> Json | None:
+    """The schema of a state: every field may be missing, and is null then."""
+    if schema is None:
+        return None
+    fields = {name: {"default": None, **field} for name, field in schema.get("properties", {}).items()}
+    return {**schema, "properties": fields}
 
 
 def _record_schema(name: str, fields: dict[str, Any]) -> Json | None:

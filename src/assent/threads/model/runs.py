@@ -141,13 +141,18 @@ def run_view(run: Run) -> dict[str, Any]:
         "assistant_id": run.assistant_id,
         "metadata": run.metadata,
         "status": run.status,
-        "kwargs": {**run.kwargs, "config": _config(run)},
+        "kwargs": {**_asked(run), "config": _config(run)},
         "multitask_strategy": run.multitask_strategy,
         "created_at": run.created_at.isoformat(),
         "updated_at": run.updated_at.isoformat(),
         "langsmith_session_name": None,
         "cancel_reason": run.cancel,
     }
+
+
+def _asked(run: Run) -> dict[str, Any]:
+    """The arguments; the checkpoint only of a run that begins at one."""
+    return {name: value for name, value in run.kwargs.items() if name != "checkpoint" or value is not None}
 
 
 def _config(run: Run) -> dict[str, Any]:

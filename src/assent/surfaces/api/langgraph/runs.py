@@ -73,9 +73,12 @@ def _add_starts(api: APIRouter, runs: Runs) -> None:
         return await _created(runs, caller, None, body)
 
 
+Batch = Annotated[list[RunBody], Body(min_length=1, max_length=MOST_LISTED)]
+
+
 def _add_batches(api: APIRouter, runs: Runs) -> None:
     @api.post("/runs/batch")
-    async def create_runs(caller: Caller, body: Annotated[list[RunBody], Body(max_length=MOST_LISTED)]) -> Response:
+    async def create_runs(caller: Caller, body: Batch) -> Response:
         created = await runs.create_all(caller, [run.request() for run in body])
         return await thread_views.json([run_view(run) for run in created])
 
@@ -207,7 +210,7 @@ async def _waited(
 ) -> Response:
     run, subscription = await runs.begin(caller, thread_id, _request(body, thread_id))
     executing.end()
-    location = _location(run, thread_id)
+    location = _location(run, run.thread_id)
     if (done := await streams.soon(subscription)) is not None:
         return Response(done, media_type="application/json", headers=streams.locations(location, "join"))
     gone = _canceller(runs, caller, run) if body.on_disconnect == "cancel" else None

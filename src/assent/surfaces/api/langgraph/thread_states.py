@@ -43,7 +43,7 @@ class StateRequest(Body):
 
 
 class StateUpdate(Body):
-    values: Any = None
+    values: Object | list[Any] | None = None
     as_node: str | None = None
     checkpoint: Checkpoint | None = None
     checkpoint_id: CheckpointId | None = Field(None, description="the older way to name a checkpoint")

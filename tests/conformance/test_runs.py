@@ -10,7 +10,7 @@ import httpx
 import pytest
 from langgraph_sdk.client import LangGraphClient
 
-from tests.paired.conftest import Pair
+from tests.conformance.conftest import Pair
 
 Json = dict[str, Any]
 

@@ -14,9 +14,9 @@ from uuid import uuid4
 import pytest
 from langgraph_sdk.client import LangGraphClient
 
-from tests.paired.conftest import Pair
-from tests.paired.test_runs import same
-from tests.paired.test_store import answer, http
+from tests.conformance.conftest import Pair
+from tests.conformance.test_runs import same
+from tests.conformance.test_store import answer, http
 
 Json = dict[str, Any]
 

@@ -15,8 +15,8 @@ import httpx
 import pytest
 from langgraph_sdk.client import LangGraphClient
 
-from tests.paired.conftest import Pair
-from tests.paired.test_runs import same
+from tests.conformance.conftest import Pair
+from tests.conformance.test_runs import same
 
 Json = dict[str, Any]
 

@@ -22,7 +22,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests.paired.test_runs import alike
+from tests.conformance.test_runs import alike
 
 CHANNELS = ["values", "messages", "lifecycle", "input"]
 _TASK = re.compile(r":[0-9a-f-]{36}")

@@ -1,0 +1,238 @@
+"""The differences from LangGraph's server that are on purpose, one by one, each with its reason.
+
+A row applies to a difference whose place (`scenario path`) matches `place`, and whose values satisfy `holds`. A row
+that explains nothing in the full run fails it, so that the table stays true.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.conformance.comparing import NOTHING, Difference
+
+
+@dataclass(frozen=True)
+class Allowed:
+    reason: str
+    place: str
+    holds: Callable[[Any, Any], bool] = field(default=lambda theirs, ours: True)
+
+    def explains(self, difference: Difference) -> bool:
+        place = f"{difference.scenario} {difference.path}"
+        return bool(re.search(self.place, place)) and self.holds(difference.theirs, difference.ours)
+
+
+def _only_theirs(theirs: Any, ours: Any) -> bool:
+    return ours is NOTHING
+
+
+def _only_ours(theirs: Any, ours: Any) -> bool:
+    return theirs is NOTHING
+
+
+ALLOWED: list[Allowed] = [
+    Allowed(
+        "a run may have begun when it is shown",
+        r"/(stateless|join) .*\.status$",
+        lambda theirs, ours: {theirs, ours} == {"pending", "running"},
+    ),
+    Allowed(
+        "the event of a failure has its text, also if the reader came late", r"/events .*\.data\.error$", _only_ours
+    ),
+    Allowed(
+        "names LangGraph's server, its version or plan",
+        r"\.langgraph_(api_url|api_version|host|plan|version)$",
+        _only_theirs,
+    ),
+    Allowed(
+        "internal to LangGraph's server",
+        r"\.(__after_seconds__|__request_start_time_ms__|langgraph_request_id|__pregel_node_finished)$",
+        _only_theirs,
+    ),
+    Allowed(
+        "the caller: `langgraph dev` has nobody, `assent dev` has the local agent (ruling *Keyless on loopback*)",
+        r"\.(langgraph_auth_(permissions|user|user_id)|user_id)$",
+    ),
+    Allowed("the environment of our tests has LangChain", r"\.lc_versions\.langchain$", _only_ours),
+    Allowed("a refusal also has a code and the request's id", r"\.body\.(code|request_id)$", _only_ours),
+    Allowed(
+        "who created it, and who else may see it (ruling *Owner of a thread*)", r"\.(owner|visibility)$", _only_ours
+    ),
+    Allowed("the documented field of the SDK, which LangGraph's server leaves out", r"\.cancel_reason$", _only_ours),
+    Allowed(
+        "the default strategy is `reject` (ruling *The default strategy stays `reject`*)",
+        r"\.multitask_strategy$",
+        lambda theirs, ours: (theirs, ours) == ("enqueue", "reject"),
+    ),
+    Allowed(
+        "a question without a schema has no field for it: older clients refuse the unknown field (contract, §6)",
+        r"\.response_schema$",
+        lambda theirs, ours: theirs is None and ours is NOTHING,
+    ),
+    Allowed(
+        "metadata of a checkpoint: LangGraph's savers leave out addresses and steps, its server's own saver keeps them",
+        r"\.metadata\.(thread_id|checkpoint_(id|ns|map)|langgraph_(step|node|triggers|path|checkpoint_ns))$",
+        _only_theirs,
+    ),
+    Allowed(
+        "LangGraph's server adds what a factory was given to the metadata of its tasks",
+        r"^made/.*\.metadata\.(mine|run_id)$",
+        _only_theirs,
+    ),
+    Allowed(
+        "LangGraph's server changes the stored arguments while it executes them",
+        r"\.kwargs\.config\.(metadata\.(run_attempt|run_id)|configurable\.__context_provided__)$",
+        _only_theirs,
+    ),
+    Allowed(
+        "a batch names the graph, as every other run does",
+        r"/stateless.*\.kwargs\.config\.metadata\.graph_id$",
+        _only_ours,
+    ),
+    Allowed("the address of a checkpoint is complete", r"\.checkpoint\.checkpoint_ns$", _only_ours),
+    Allowed(
+        "a state that was updated by hand names the assistant",
+        r"/copy \[7\]\.body\.metadata\.assistant_id$|general/states.*\.metadata\.assistant_id$",
+        _only_ours,
+    ),
+    Allowed(
+        "missing parts of an answer are filled in from the request (ruling *What an answer must look like*)",
+        r"^ask_human/.*\.args$",
+    ),
+    Allowed(
+        "texts of the author's exceptions reach callers in development (ruling *Exceptions of authors' code*)",
+        r"^own_error/.*\.message$",
+        lambda theirs, ours: (theirs, ours) == ("An internal error occurred", "mine"),
+    ),
+    Allowed("a refusal names each field", r"\.body\.errors$", _only_ours),
+    Allowed("a refusal says what to do", r"\.body\.hint$", _only_ours),
+    Allowed("texts of refusals are our own", r"\.body\.detail$", lambda theirs, ours: NOTHING not in (theirs, ours)),
+    Allowed(
+        "an event tells a question in both fields that clients read (contract, §1.13)",
+        r"/events .*\.data\.value$",
+        _only_ours,
+    ),
+    Allowed(
+        "private state stays private: values are limited to the output schema also in events (contract, P10)",
+        r"^private(_asking)?/(stream (several modes|events)|events)",
+    ),
+    Allowed("the input of an answer is the command as LangGraph reads it", r"\.data\.input\.goto$"),
+    Allowed("decimal numbers stay exact", r"^odd_values/.*\.kept\.exact$"),
+    Allowed(
+        "LangGraph's server reads some types of a stored state as the arguments of their constructors",
+        r"^odd_values/.*\.kept\.(day|span|exact|detail|level|id|set|when)",
+    ),
+    Allowed(
+        "a copy keeps its state, its error and its questions (ruling *When the gate looks*)",
+        r"/copy \[1\]\.body\.(config\.configurable|error|interrupts|status|values)$",
+    ),
+    Allowed(
+        "a copy waits, too: it refuses a run that would drop its question (ruling *Answers and multitask*)",
+        r"^(private_asking|own_types|refusing|pairs|stops_after|ask_\w+|functional_asking)/copy \[5\]\.",
+    ),
+    Allowed(
+        "LangGraph's server fails to begin at a checkpoint of a copy with subgraphs (KeyError)",
+        r"^\w+/copy \[5\]\.body",
+        lambda theirs, ours: "KeyError" in str(theirs) or theirs is NOTHING,
+    ),
+    Allowed(
+        "a replay ends with the error",
+        r"/join \[2\]\.body$",
+        lambda theirs, ours: theirs == ours[:-1] and ours[-1]["event"] == "error",
+    ),
+    Allowed("the result of a run that asks has its values, as from `wait`", r"/join \[1\]\.body\.", _only_ours),
+    Allowed(
+        "a state shows what can be read of it, without writes that a reducer refuses",
+        r"^(rejected|bad_message)/(wait|copy) ",
+    ),
+    Allowed(
+        "LangGraph's server forgets which edges of a join have arrived when it reads a stored state",
+        r"^branches/.*\.(next|tasks)$",
+    ),
+    Allowed("pydantic makes another title of `__end__`", r"^functional\w*/assistant .*\.__end__\.title$"),
+    Allowed(
+        "a batch names the graph, as every other run does",
+        r"/stateless \[2\]\.body\[\d\]\.metadata\.graph_id$",
+        _only_ours,
+    ),
+    Allowed(
+        "an event has its values as they were when it happened: a message gets its id later",
+        r"^(ask_tool|tools)/stream .*\.id$",
+        lambda theirs, ours: ours is None,
+    ),
+    Allowed(
+        "a run that pauses at several places returns its values, too",
+        r"^ask_(parallel|sent)/(wait|stateless|copy) \[\d+\]\.body\.",
+        _only_ours,
+    ),
+    Allowed(
+        "a question is told after its subgraph has ended, when it can be answered", r"^ask_inside/events \[1\]\.body$"
+    ),
+    Allowed(
+        "the values of events are complete, as those of run streams",
+        r"^(pydantic|dataclass)_state/events .*\.(level|amounts)$",
+        _only_ours,
+    ),
+    Allowed(
+        "texts of the author's exceptions reach callers in development (ruling *Exceptions of authors' code*)",
+        r"^own_error/events .*\.error$",
+    ),
+    Allowed(
+        "the config of a thread has no options of a single run",
+        r"\.body\.config\.(recursion_limit|tags)$",
+        _only_theirs,
+    ),
+    Allowed(
+        "a failed thread shows what its other nodes have written", r"^failing_beside/wait \[1\]\.body\.values\.log$"
+    ),
+    Allowed(
+        "an update of the context keeps the rest of the config", r"^general/assistants .*\.config\.tags$", _only_ours
+    ),
+    Allowed(
+        "setting the latest version restores all of it, also context and graph (contract, §1.15)",
+        r"^general/assistants \[(11|13|14|15|16|17|18|19)\]",
+    ),
+    Allowed(
+        "a thread has all its fields",
+        r"\.body\.config\.configurable$|^general/options of runs \[\d+\]\.body\.(interrupts|values)$",
+    ),
+    Allowed("`goto` may be a list of nodes and Sends (contract, §4.1)", r"^general/states \[[89]\]"),
+    Allowed("`checkpoint_during` is honoured", r"\.kwargs\.checkpoint_during$"),
+    Allowed("Assent's own version and features", r"^general/service \[1\]\.body\.(version|flags\.)"),
+    Allowed(
+        "values that are documented are honoured or refused (ruling *Fields*)",
+        r"^refused/run with (negative delay|unknown on_disconnect) \[1\]",
+    ),
+    Allowed(
+        "wrong answers are refused, and the question stays (rulings *Second clicks*, *What an answer must look like*)",
+        r"^refused/resume (of unknown question|without question|with null) \[1\]",
+    ),
+    Allowed(
+        "a thread that waits refuses a run that would drop its question (ruling *Answers and multitask*)",
+        r"^refused/(input|nothing|another graph) instead of an answer \[1\]",
+    ),
+    Allowed("an unknown run is 404 on every route (contract, §1.15)", r"^refused/(join|stream) of unknown run \[1\]"),
+    Allowed("a malformed id is an unknown one", r"^refused/(run on malformed thread|malformed run) \[\d\]\.status$"),
+    Allowed(
+        "a wrong parameter is 422 everywhere",
+        r"^refused/(cancel with unknown action|runs with limit text|search with malformed ids) ",
+    ),
+    Allowed("a wrong filter is refused, not ignored", r"^refused/runs with (unknown status|limit 0) "),
+    Allowed("a thread with invalid steps is not created", r"^refused/thread with supersteps without graph "),
+    Allowed(
+        "the state of an unknown checkpoint has no address",
+        r"^refused/state at unknown checkpoint .*\.(checkpoint|checkpoint_id)$",
+    ),
+    Allowed(
+        "LangGraph's server answers 500 to the history of an entrypoint",
+        r"^(general/functional runs|functional\w*/(wait|copy)) ",
+        lambda theirs, ours: "Internal Server Error" in str(theirs) or theirs == 500,
+    ),
+    Allowed(
+        "messages of tools are sent as events, as by LangGraph's JavaScript server",
+        r"^(tools|ask_tool)/events \[\d\]\.body$",
+    ),
+]

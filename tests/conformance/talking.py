@@ -1,0 +1,135 @@
+"""Conversations with a server over plain HTTP, recorded: every request with its status and what was answered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import httpx
+
+from tests.e2e.holding import until
+
+Json = dict[str, Any]
+_SECONDS = 120
+
+
+class Talk:
+    """One conversation. `said` has what the server answered, in order."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self._http = http
+        self.said: list[Json] = []
+
+    async def call(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        sent = {"json": body} if body is not None else {}
+        response = await self._http.request(method, path, **sent, **options)
+        return self._note(f"{method} {path}", response, _body(response))
+
+    async def stream(self, method: str, path: str, body: Any = None, **options: Any) -> list[Any]:
+        """The frames of a stream that ends."""
+        sent = {"json": body} if body is not None else {}
+        async with asyncio.timeout(_SECONDS), self._http.stream(method, path, **sent, **options) as response:
+            if response.status_code != 200:
+                await response.aread()
+                self._note(f"{method} {path}", response, _body(response))
+                return []
+            frames = [frame async for frame in _frames(response)]
+        self._note(f"{method} {path}", response, frames)
+        return frames
+
+    async def thread(self, **body: Any) -> str:
+        thread_id: str = (await self._http.post("/threads", json=body)).json()["thread_id"]
+        return thread_id
+
+    async def ended(self, path: str) -> None:
+        """Waits for the end of a run, so that what is asked next does not depend on the speed of a server."""
+        await self._until(path, ("pending", "running"))
+
+    async def idle(self, thread_id: str) -> Json:
+        """The thread, when none of its runs is under way."""
+        return await self._until(f"/threads/{thread_id}", ("busy",))
+
+    async def _until(self, path: str, under_way: tuple[str, ...]) -> Json:
+        shown: Json = {}
+
+        async def is_over() -> bool:
+            shown.update((await self._http.get(path)).json())
+            return shown["status"] not in under_way
+
+        await until(is_over, patience=_SECONDS)
+        return shown
+
+    async def events(self, thread_id: str, since: int | None = None) -> tuple[list[Json], int]:
+        """The protocol events of the run after `since`, until it ended or asks; and the last number."""
+        asked: Json = {"channels": ["values", "messages", "lifecycle", "input"]}
+        seen: list[Json] = []
+        path = f"/threads/{thread_id}/stream/events"
+        async with asyncio.timeout(_SECONDS):
+            async with self._http.stream(
+                "POST", path, json={**asked, **({"since": since} if since else {})}
+            ) as response:
+                async for frame in _frames(response):
+                    seen.append(frame["data"])
+                    if _is_end(frame["data"]):
+                        break
+        begin = next(index for index, event in enumerate(seen) if _is_begin(event))
+        return seen[begin:], seen[-1]["seq"]
+
+    def note(self, what: str, **said: Any) -> None:
+        self.said.append({"call": what, **said})
+
+    def _note(self, call: str, response: httpx.Response, body: Any) -> Any:
+        links = {name: response.headers[name] for name in ("location", "content-location") if name in response.headers}
+        self.note(call, status=response.status_code, **links, body=body)
+        return body
+
+
+def command(method: str, **params: Any) -> Json:
+    return {"id": 1, "method": method, "params": params}
+
+
+def new_id() -> str:
+    return str(uuid4())
+
+
+def _body(response: httpx.Response) -> Any:
+    try:
+        return json.loads(response.text) if response.content else None
+    except ValueError:
+        return response.text
+
+
+async def _frames(response: httpx.Response) -> AsyncIterator[Json]:
+    frame: Json = {}
+    async for line in _lines(response):
+        name, _, value = line.partition(":")
+        if not line and "event" in frame:
+            yield frame
+            frame = {}
+        elif name == "event":
+            frame["event"] = value.strip()
+        elif name == "data":
+            frame["data"] = json.loads(value)
+
+
+async def _lines(response: httpx.Response) -> AsyncIterator[str]:
+    """Lines as server-sent events define them; httpx also ends them at U+2028."""
+    rest = b""
+    async for part in response.aiter_bytes():
+        *lines, rest = (rest + part).replace(b"\r\n", b"\n").split(b"\n")
+        for line in lines:
+            yield line.decode()
+
+
+def _is_begin(event: Json) -> bool:
+    params = event["params"]
+    return event["method"] == "lifecycle" and not params["namespace"] and params["data"]["event"] == "running"
+
+
+def _is_end(event: Json) -> bool:
+    params = event["params"]
+    ends = ("completed", "failed", "interrupted")
+    return event["method"] == "lifecycle" and not params["namespace"] and params["data"]["event"] in ends

@@ -1,0 +1,92 @@
+"""The differential suite: the same conversations with LangGraph's own server and with ours, compared word by word.
+
+A normal run takes a seeded part of them; `make scoreboard` takes all. What differs on purpose is in `allowed.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from contextlib import AsyncExitStack
+
+import httpx
+import pytest
+
+from tests.conformance.allowed import ALLOWED
+from tests.conformance.cases import GRAPHS
+from tests.conformance.comparing import Difference, alike, differences
+from tests.conformance.scenarios import Scenario, scenarios
+from tests.conformance.talking import Json, Talk
+from tests.scoreboard import Count, RecordScore
+
+_AT_ONCE = 30
+_SEED = 14
+
+
+@pytest.mark.scoreboard
+@pytest.mark.promise("SERVE-01")
+@pytest.mark.timeout(900)
+async def test_both_servers_answer_the_same(addresses: list[str], count: Count, record_score: RecordScore) -> None:
+    everything = scenarios()
+    chosen = _chosen(everything, count(full=len(everything), quick=60))
+    theirs, ours = await asyncio.gather(*(_recorded(address, chosen) for address in addresses))
+    found = [difference for name in chosen for difference in differences(name, alike(theirs[name]), alike(ours[name]))]
+    used: Counter[str] = Counter()
+    unexplained = [difference for difference in found if not _explained(difference, used)]
+    record_score(
+        f"the same calls to LangGraph's server and to ours, {len(GRAPHS)} graphs, all stream modes",
+        "0 unexplained differences",
+        f"{len(chosen)} conversations with {sum(map(len, ours.values()))} calls: {len(unexplained)} unexplained",
+    )
+    assert not unexplained, _listed(unexplained)
+    if len(chosen) == len(everything):
+        assert [row.reason for row in ALLOWED if row.reason not in used] == []
+
+
+def test_a_difference_that_no_row_allows_is_reported() -> None:
+    """The control: one changed value, one missing call and one additional field."""
+    theirs: list[Json] = [{"call": "GET /x", "status": 200, "body": {"values": {"text": "x"}}}]
+    for ours in (
+        [{"call": "GET /x", "status": 200, "body": {"values": {"text": "y"}}}],
+        [],
+        [{"call": "GET /x", "status": 200, "body": {"values": {"text": "x", "more": 1}}}],
+    ):
+        [difference] = differences("linear/wait", theirs, ours)
+        assert not _explained(difference, Counter())
+
+
+def _chosen(everything: dict[str, Scenario], size: int) -> dict[str, Scenario]:
+    names = random.Random(_SEED).sample(list(everything), size)
+    return {name: everything[name] for name in names}
+
+
+async def _recorded(address: str, chosen: dict[str, Scenario]) -> dict[str, list[Json]]:
+    limit = asyncio.Semaphore(_AT_ONCE)
+    async with AsyncExitStack() as stack:
+        limits = httpx.Limits(max_keepalive_connections=0)  # a server may close a connection that is not in use
+        http = await stack.enter_async_context(httpx.AsyncClient(base_url=address, timeout=120, limits=limits))
+
+        async def record(scenario: Scenario) -> list[Json]:
+            async with limit:
+                talk = Talk(http)
+                try:
+                    await scenario(talk)
+                except Exception as error:  # noqa: BLE001 - shown as a difference, with what was said before
+                    talk.note("failed", body=repr(error))
+                return talk.said
+
+        said = await asyncio.gather(*map(record, chosen.values()))
+    return dict(zip(chosen, said, strict=True))
+
+
+def _explained(difference: Difference, used: Counter[str]) -> bool:
+    row = next((row for row in ALLOWED if row.explains(difference)), None)
+    if row is not None:
+        used[row.reason] += 1
+    return row is not None
+
+
+def _listed(unexplained: list[Difference]) -> str:
+    shown = "\n".join(map(str, unexplained[:40]))
+    return f"{len(unexplained)} unexplained differences\n{shown}"

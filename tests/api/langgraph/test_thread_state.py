@@ -309,7 +309,7 @@ async def test_invalid_edit_is_refused(client: httpx.AsyncClient, conversations:
     before = await history_of(client, thread_id, limit=10)
     for target, body, status in (
         (thread_id, {"values": {"text": "y"}, "as_node": "nobody"}, 400),
-        (thread_id, {"values": "not a dict", "as_node": "echo"}, 400),
+        (thread_id, {"values": "not a dict", "as_node": "echo"}, 422),
         (thread_id, {"values": {"text": "y"}, "checkpoint_id": NOBODY}, 404),
         (thread_id, {"values": {"text": "y"}, "checkpoint": {"checkpoint_ns": "nobody:1"}}, 400),
         (thread_id, {"values": {"text": "y"}, "as_node": 7}, 422),

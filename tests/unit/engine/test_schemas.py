@@ -90,7 +90,8 @@ def test_graph_has_five_schemas() -> None:
     log = {"items": {"type": "string"}, "title": "Log", "type": "array"}
     assert described["input_schema"]["properties"] == {"text": text}
     assert described["output_schema"]["properties"] == {"text": text, "log": log}
-    assert described["state_schema"]["properties"] == {"text": text, "log": log}
+    missing = {"default": None}
+    assert described["state_schema"]["properties"] == {"text": missing | text, "log": missing | log}
     assert described["context_schema"]["properties"] == {
         "language": {"default": "en", "title": "Language", "type": "string"}
     }
@@ -104,8 +105,11 @@ def test_graph_without_a_context_has_no_context_schema() -> None:
 
 def test_field_without_a_schema_does_not_hide_the_others() -> None:
     described = schemas(compiled(OddState))
-    for key in ("input_schema", "output_schema", "state_schema"):
-        assert described[key]["properties"] == {"text": {"title": "Text", "type": "string"}, "odd": {"title": "Odd"}}
+    fields = {"text": {"title": "Text", "type": "string"}, "odd": {"title": "Odd"}}
+    for key in ("input_schema", "output_schema"):
+        assert described[key]["properties"] == fields
+    missing = {"default": None}
+    assert described["state_schema"]["properties"] == {name: missing | field for name, field in fields.items()}
 
 
 async def test_a_plain_typed_dict_is_described_on_any_python(examples: Manifest) -> None:

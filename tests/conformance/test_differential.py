@@ -26,7 +26,6 @@ _SEED = 14
 
 @pytest.mark.scoreboard
 @pytest.mark.promise("SERVE-01")
-@pytest.mark.timeout(900)
 async def test_both_servers_answer_the_same(addresses: list[str], count: Count, record_score: RecordScore) -> None:
     everything = scenarios()
     chosen = _chosen(everything, count(full=len(everything), quick=60))

@@ -45,6 +45,7 @@ from assent.review.live import Live
 from assent.review.model.policies import ADVISE_ALL, ASK_ALL, Policy
 from assent.review.policies import BUILT_IN, FILE, Policies, read
 from assent.review.rows import policies, secrets
+from assent.review.samples import Samples
 from assent.review.threads.retraction import Retraction
 from assent.review.workspace_reviews import WorkspaceReviews
 from assent.runs import cancellation
@@ -116,6 +117,7 @@ class Services:
     retention: Retention
     usage: UsageCount
     deployments: RemoteDeployments
+    samples: Samples
 
 
 def create_store(settings: Settings) -> Store:
@@ -175,6 +177,7 @@ def create_services(store: Store, settings: Settings) -> Services:
         ),
         usage=UsageCount(store),
         deployments=_deployments(store, settings),
+        samples=Samples(store),
     )
 
 

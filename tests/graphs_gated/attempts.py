@@ -492,6 +492,7 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
         [{"json": {"item_id": target.item_id, **target.seen, "lifetime_seconds": 3600, "days": 7}}]
     ),
     "DELETE /api/standing-approvals/{approval_id}": nothing,
+    "DELETE /api/sample-data": nothing,
     "POST /api/session": bodies({"credential": "ana"}, {"credential": ""}),
     "DELETE /api/session": nothing,
     "POST /api/keys": keys,
@@ -559,6 +560,7 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     f"POST {_PAGE}/resubmission": pages,
     f"POST {_PAGE}/reveal": pages,
     f"POST {_PAGE}/standing": pages,
+    "POST /inbox/sample-data/removal": pages,
     f"POST {_PAGE}/standing/preview": pages,
     f"POST {_ITEM}/reveal": nothing,
     "POST /inbox/bulk": bulk_pages,

@@ -75,6 +75,7 @@ def changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
         ({"rules": [ASK | {"confirm": "passkey"}]}, {"rules": [ASK]}, "money: no longer asks for a passkey"),
         ({"rules": [ASK | {"verbs": ["reject"]}]}, {"rules": [ASK]}, "money: offers more answers"),
         ({"rules": [FREE]}, {"rules": [FREE | {"tool": "*"}]}, "read: matches other calls"),
+        ({"rules": [ASK]}, {"rules": [ASK | {"mcp": "high"}]}, "money: lets programs decide at a higher risk"),
         ({"rules": [ASK | {"mask": ["iban"]}]}, {"rules": [ASK]}, "money: masks less"),
         (
             {"rules": [ASK | {"approvals": 2}]},

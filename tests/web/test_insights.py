@@ -1,14 +1,20 @@
 """Insights in the browser and over REST: the same figures in charts and tables, and nobody else's without the right."""
 
 import re
+from datetime import UTC, datetime
 
 import httpx
 import pytest
 from playwright.async_api import Page, expect
 
+from assent.assistant.demo.history import history
 from assent.identity.model.access import Role
+from tests.api.house import LOOPBACK
 from tests.cli.command import Server
 from tests.web.conftest import Desk
+
+FROM_HERE = {"origin": LOOPBACK, "sec-fetch-site": "same-origin"}
+PATH, REMOVAL = "/inbox/insights", "/inbox/sample-data/removal"
 
 
 async def read(browser: httpx.AsyncClient, path: str = "/inbox/insights") -> str:
@@ -109,3 +115,19 @@ async def test_a_browser_shows_it_without_a_complaint(quiet_page: Page, server: 
         await quiet_page.goto(f"{server.url}/inbox/insights?days=7")
         await expect(quiet_page.get_by_role("heading", name="Open items by age")).to_be_visible()
         assert await quiet_page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+async def test_sample_data_is_marked_and_removed_with_one_click(desk: Desk) -> None:
+    boss = await desk.house.signed_in("boss", Role.ADMIN)
+    await desk.house.services.samples.add("default", history(datetime.now(UTC))[-12:])
+    page = (await desk.ana.get(PATH)).text
+    assert "This page includes 12 made-up items" in page
+    assert REMOVAL not in page
+    [item, *_] = (await desk.ana.get("/api/inbox/items")).json()["items"]
+    assert "Sample data" in await desk.open(item["id"])
+    assert "(sample)" in (await desk.ana.get("/inbox?tab=resolved")).text
+    assert (await desk.ana.post(REMOVAL, headers=FROM_HERE)).status_code == 403
+    assert REMOVAL in (await boss.get(PATH)).text
+    assert (await boss.post(REMOVAL, headers=FROM_HERE)).status_code == 303
+    assert "made-up" not in (await boss.get(PATH)).text
+    assert (await desk.ana.get("/api/sample-data")).json() == {"items": 0}

@@ -10,7 +10,7 @@ from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.review.model import insights as sums
 from assent.review.model.insights import RANGES, Report
-from assent.review.rows import insights
+from assent.review.rows import insights, samples
 from assent.threads.access import ThreadAccess
 
 
@@ -49,4 +49,5 @@ def _report(tx: Tx, days: int, visible: Visible | None, only: str | None) -> Rep
         oldest=oldest,
         everyone=only is None,
         capped=more_said,
+        samples=samples.count(tx, since),
     )

@@ -88,6 +88,7 @@ def summary(tx: Tx, item: Item) -> View:
         "decided_by": item.decided_by,
         "undo_until": _at(item.undo_until),
         "follows": item.follows,
+        "sample": item.sample,
     }
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import Row
 
 from assent.kernel.store.transaction import Tx
 from assent.review import item_index
+from assent.review.model import titles
 from assent.review.model.items import Item
 from assent.review.model.questions import Question, summary
 from assent.review.model.secrets import Text
@@ -18,10 +19,12 @@ from assent.review.rows import items, secrets
 
 
 def words(question: Question, terms: Terms, known: Text | None = None) -> dict[str, str]:
-    """The title and summary of a question for lists, without its secrets and the `known` ones. A column cannot store
-    NUL: a symbol replaces it. The question itself is stored unchanged."""
+    """The title and summary of a question for lists, without its secrets and the `known` ones, and the names of its
+    calls if a template gives the title. A column cannot store NUL: a symbol replaces it. The question itself is stored
+    unchanged."""
     seen, own, others = shown(question, terms), Text(secrets_in(question, terms)), known or Text()
-    texts = {"title": seen.title, "summary": summary(seen)}
+    title = titles.title_of(seen, {action.key: terms.titles(action) for action in question.actions})
+    texts = {"title": title or seen.title, "summary": summary(seen), "called": seen.title if title else ""}
     texts = {name: others.without(own.without(text)) for name, text in texts.items()}
     return {name: text.replace("\0", "\N{SYMBOL FOR NULL}") for name, text in texts.items()}
 

@@ -41,6 +41,7 @@ from assent.surfaces.api import (
     passkeys,
     policies,
     reasons,
+    samples,
     sessions,
     users,
     workspace_reviews,
@@ -138,6 +139,7 @@ def local_inbox_app(services: Services, caller: Principal) -> ASGIApp:
     routing.add(app, reasons.routes(Reasons(services.store)))
     routing.add(app, policies.routes(services.policies, services.passkeys))
     routing.add(app, insights.routes(Insights(services.store)))
+    routing.add(app, samples.routes(services.samples))
 
     async def as_caller(scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(name, value) for name, value in scope["headers"] if name != b"host"]  # there is no server address
@@ -178,6 +180,7 @@ def _apis(
     agent_cards = Agents(engine.assistants, calls, Tasks(engine.runs, engine.threads, calls))
     yield a2a.routes(agent_cards, settings.public_url)
     yield insights.routes(figures)
+    yield samples.routes(services.samples)
     ide = settings.mode is not Mode.SERVE
     yield graphql.routes(services, engine, relying, ide=ide)
     yield ui.routes(engine.project.loaded.ui)
@@ -198,7 +201,7 @@ def _pages(
     yield sign_in.routes(services.access, admission, shell, settings.undo_window)
     yield installing.routes()
     yield inboxes_pages.routes(views, graphs, shell)
-    yield policies_pages.routes(services.policies, services.passkeys, store, shell)
+    yield policies_pages.routes(services.policies, services.passkeys, services.samples, store, shell)
     yield agents_pages.routes(
         agents_pages.AgentsDesk(services.agents, services.agent_policies, engine.reviews, engine.inbox, shell)
     )
@@ -209,7 +212,7 @@ def _pages(
     yield keys_pages.routes(services.keys, services.users, shell)
     yield people.routes(services.users, services.passkeys, shell)
     yield account.routes(services.passkeys, relying, shell)
-    yield insights_pages.routes(figures, store, shell)
+    yield insights_pages.routes(figures, services.samples, store, shell)
     yield crons_pages.routes(engine.crons, engine.assistants, store, shell)
     yield threads_pages.routes(sources, shell, settings)
     yield bulk.routes(engine.inbox, shell, settings.undo_window)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
-from assent.app import Engine
+from assent.app import Engine, Services
 from assent.assistant.demo import examples
+from assent.assistant.demo.history import history
+from assent.identity.model.access import DEFAULT_TENANT
 from assent.runs.project.loader import LoadedGraphs
 from assent.settings import Mode, Settings
 from assent.surfaces.cli.options import Database, Host, Port, settings
@@ -19,8 +22,10 @@ def demo(host: Host = None, port: Port = None, database: Database = None) -> Non
 
 
 class Examples:
-    async def prepare(self, engine: Engine, settings: Settings) -> None:
+    async def prepare(self, services: Services, engine: Engine, settings: Settings) -> None:
         graphs = engine.project.graphs
+        if await examples.is_first_start(engine.threads):
+            await services.samples.add(DEFAULT_TENANT, history(datetime.now(UTC)))
         await examples.prepare(engine.threads, engine.runs, engine.inbox, graphs=graphs, assistant=settings.assistant)
 
     def to_try(self, settings: Settings, graphs: LoadedGraphs, url: str) -> dict[str, str]:

@@ -40,7 +40,7 @@ async def prepare(
     """Starts the examples unless there are threads already. They pause for approval; a failed one does not affect the
     others."""
     caller = local_agent()
-    if await threads.count(caller, Query()):
+    if not await is_first_start(threads):
         return
     asking = replace(caller, scopes=caller.scopes | {Scope.ITEMS_CREATE})  # as an agent with its own key
     for graph_id, values in _RUNS:
@@ -51,6 +51,10 @@ async def prepare(
     if assistant is not None and assistant in graphs:
         talk = runs.create(caller, thread_of(caller.tenant, TALK), request_of(assistant, TALK, WISH, aloud=True))
         await _tried(assistant, talk)
+
+
+async def is_first_start(threads: Threads) -> bool:
+    return not await threads.count(local_agent(), Query())
 
 
 async def _start(threads: Threads, runs: Runs, caller: Principal, graph_id: str, values: dict[str, Any]) -> None:

@@ -441,6 +441,7 @@ items = Table(
     Column("kind", String, nullable=False, server_default=""),  # its type as people see it, such as a payment
     Column("title", String, nullable=False),
     Column("summary", String, nullable=False),
+    Column("called", String, nullable=False, server_default=""),  # the names of its calls, if a template gave the title
     Column("gated", Boolean, nullable=False),
     Column("risk", String),
     Column("risk_rank", Integer, nullable=False, server_default="0"),  # derived from the risk, for the indexes
@@ -476,8 +477,10 @@ items = Table(
     Column("expires_at", Instant),
     Column("ends_at", Instant),  # derived from expires_at, never null in a row, for the indexes
     Column("of_thread", String, nullable=False, server_default=""),  # derived from thread_id, for the indexes
+    Column("sample", Boolean, nullable=False, server_default=false()),  # sample data of a demonstration
     Column("due_at", Instant, index=True),  # the next deadline
     Column("due", String),
+    Index("ix_items_sample", "tenant_id", "created_at", sqlite_where=text("sample"), postgresql_where=text("sample")),
     Index(None, "tenant_id", "open", "created_at", "item_id"),
     Index(None, "tenant_id", "open", "ends_at", "item_id"),
     Index(None, "tenant_id", "open", "risk_rank", "created_at", "item_id"),

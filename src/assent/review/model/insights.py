@@ -147,6 +147,9 @@ class Report:
     backlog: list[int] = field(default_factory=list)
     oldest: datetime | None = None
     everyone: bool = False
+    samples: int = 0
+    """The items among them that are sample data."""
+
     capped: bool = False
     """Whether there are more decisions than are read: then only the latest count."""
 

@@ -109,6 +109,9 @@ class Item:
     expires_at: datetime | None
     due_at: datetime | None
     due: Due | None
+    sample: bool = False
+    called: str = ""
+    """The names of its calls, if a template gave the title."""
     workspace_run_id: str | None = None
     """The run whose work it reviews."""
     routing: Mapping[str, Any] | None = None

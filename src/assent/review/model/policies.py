@@ -25,7 +25,7 @@ from assent.errors import InvalidPolicy, Problem
 from assent.identity.model.access import Role
 from assent.kernel import canonical, durations
 from assent.kernel.canonical import Json
-from assent.review.model import conditions
+from assent.review.model import conditions, titles
 from assent.review.model.conditions import ConditionFailed, InvalidCondition, Variables
 from assent.review.model.questions import Verb
 
@@ -114,6 +114,7 @@ def _check_execution_ttl(duration: timedelta) -> timedelta:
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 _Glob = Annotated[_Name, AfterValidator(_check_glob)]
 _When = Annotated[str, AfterValidator(_check_condition)]
+_Title = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(titles.check)]
 _SecretPath = Annotated[_Name, AfterValidator(_check_secret_path)]
 _Duration = Annotated[timedelta, BeforeValidator(_read_duration), PlainSerializer(durations.text)]
 
@@ -176,6 +177,7 @@ class Rule:
     confirm: Confirm | None = None
     unmask: tuple[_SecretPath, ...] = ()
     mcp: ByMcp = ByMcp.LOW
+    title: _Title | None = None
 
     def __post_init__(self) -> None:
         problems = "; ".join(self._contradictions())

@@ -88,6 +88,10 @@ class Terms:
     def execution_ttl(self) -> timedelta:
         return min(rule.execution_ttl for rule in self.rules)
 
+    def titles(self, action: Action) -> list[str]:
+        """The templates of the rules that apply to calls of this tool."""
+        return [rule.title for rule in self.rules if rule.title and rule.names(action.name)]
+
     def cover(self, action: Action) -> Cover:
         """The secret parts of its arguments: masked by any rule, or by default and not unmasked by all rules."""
         marks = self.marks.get(action.name, frozenset()) | marked_in(action.schema)

@@ -28,6 +28,7 @@ _NEWEST = (items.c.created_at.desc(), items.c.item_id.desc())
 _ASKED = (
     select(
         items.c.title,
+        items.c.called,
         items.c.type,
         items.c.dialect,
         items.c.created_at,
@@ -108,7 +109,11 @@ def _seen(tx: Tx, visible: Visible | None) -> list[ColumnElement[bool]]:
 def _asked(row: Row[Any]) -> Asked:
     by_name = row.type in _BY_NAME and row.dialect != _REQUEST
     return Asked(
-        row.title if by_name else row.type, row.created_at, bool(row.open), outcome_of(row.resolution), row.decided_at
+        (row.called or row.title) if by_name else row.type,
+        row.created_at,
+        bool(row.open),
+        outcome_of(row.resolution),
+        row.decided_at,
     )
 
 

@@ -80,11 +80,12 @@ class InsightsView(BaseModel):
     reviewers: list[RatesView] = Field(description="everyone with audit:read; otherwise the caller alone")
     stamps: list[StampView] = Field(description="reviewers who approve nearly everything within seconds")
     backlog: list[AgeView]
+    samples: int = Field(description="the number of items that are sample data")
     capped: bool = Field(description="there are more decisions than are read: reviewers' figures cover the latest ones")
 
     @classmethod
     def of(cls, report: Report) -> InsightsView:
-        plain = ("days", "since", "until", "asked", "counted", "open", "oldest", "capped")
+        plain = ("days", "since", "until", "asked", "counted", "open", "oldest", "samples", "capped")
         return cls(
             **{name: getattr(report, name) for name in plain},
             waits=WaitsView.of(report.waits),

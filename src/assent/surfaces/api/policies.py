@@ -139,6 +139,7 @@ class MatchView(BaseModel):
     resolution: str | None
     decided_by: str | None
     would_have_run: bool
+    sample: bool
     stopped_by: str | None = Field(description="the rule in force that would have asked nevertheless")
 
 
@@ -200,6 +201,7 @@ def _match(match: Match) -> MatchView:
         resolution=item.resolution,
         decided_by=item.decided_by,
         would_have_run=match.stopped_by is None,
+        sample=item.sample,
         stopped_by=match.stopped_by,
     )
 

@@ -27,6 +27,7 @@ from assent.surfaces.cli.admin import (
     passkeys,
     policy,
     repair,
+    samples,
     status,
     threads,
     users,
@@ -64,6 +65,7 @@ def application() -> typer.Typer:
     app.add_typer(passkeys.commands(), name="passkeys", help="Passkeys that confirm approvals.")
     app.add_typer(audit.commands(), name="audit", help="The timeline: list, verify, export.")
     app.add_typer(deliveries.commands(), name="deliveries", help="The outbox: webhooks and their delivery status.")
+    app.add_typer(samples.commands(), name="sample", help="The sample data of a demonstration.")
     app.add_typer(crons.commands(), name="crons", help="Runs that start by a schedule.")
     app.add_typer(deployments.commands(), name="deployments", help="Other servers whose questions are listed here.")
     app.add_typer(threads.threads(), name="threads", help="Threads of agents on a server.")

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from assent.review.model.policies import STRICTNESS, Effect, Policy, Rule
+from assent.review.model.policies import STRICTNESS, ByMcp, Effect, Policy, Rule
 
+_LEVELS = list(ByMcp)
 _Key = tuple[str, int]
 
 ADDED = "is new and comes before stricter rules"
@@ -22,7 +23,8 @@ CONFIRM = "no longer asks for a passkey"
 VERBS = "offers more answers"
 MATCHES = "matches other calls"
 SECRETS = "masks less"
-TEXTS = (ADDED, REMOVED, ORDER, EFFECT, APPROVALS, DECIDERS, DUTIES, CONFIRM, VERBS, MATCHES, SECRETS)
+PROGRAMS = "lets programs decide at a higher risk"
+TEXTS = (ADDED, REMOVED, ORDER, EFFECT, APPROVALS, DECIDERS, DUTIES, CONFIRM, VERBS, MATCHES, SECRETS, PROGRAMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ def _changed(old: Rule, new: Rule) -> Iterator[Loosening]:
         CONFIRM: old.confirm is not None and new.confirm is None,
         VERBS: old.verbs is not None and (new.verbs is None or not set(new.verbs) <= set(old.verbs)),
         MATCHES: _names(old) != _names(new),
+        PROGRAMS: _LEVELS.index(new.mcp) > _LEVELS.index(old.mcp),
         SECRETS: not set(old.mask) <= set(new.mask) or not set(new.unmask) <= set(old.unmask),
     }
     yield from (Loosening(name, text) for text, holds in checks.items() if holds)

@@ -40,6 +40,8 @@ def _summary(report: View) -> None:
     output.say(
         f"{report['days']} days: {report['asked']} asked{sample}, {waits['count']} decided, {report['open']} open"
     )
+    if report["samples"]:
+        output.say(f"includes {report['samples']} items of sample data; remove them: assent sample remove")
     output.say(f"time to decision: median {_duration(waits['median'])}, nine of ten within {_duration(waits['p90'])}")
     output.say("open by age: " + ", ".join(f"{_age(group)} {group['items']}" for group in report["backlog"]))
     for stamp in report["stamps"]:

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 class Demonstration(Protocol):
     """Example items at the first start, and commands that make more."""
 
-    async def prepare(self, engine: Engine, settings: Settings) -> None: ...
+    async def prepare(self, services: Services, engine: Engine, settings: Settings) -> None: ...
 
     def to_try(self, settings: Settings, graphs: LoadedGraphs, url: str) -> dict[str, str]: ...
 
@@ -120,7 +120,7 @@ async def _serve(conf: Settings, graphs: LoadedGraphs, reload: Reload, demonstra
         listener = reload.listen(partial(server.bind, conf))
         welcome = await services.onboarding.welcome() if _shows_welcome(conf, reload) else Welcome(None)
         if demonstration is not None:
-            await demonstration.prepare(engine, conf)
+            await demonstration.prepare(services, engine, conf)
         for task in _housekeeping(services, engine):
             task.start()
             stack.push_async_callback(task.stop)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Response
+from fastapi.responses import RedirectResponse
 
+from assent.identity.model.access import Scope
 from assent.kernel.store.ports import Store
 from assent.review.insights import Insights
 from assent.review.model.insights import RANGES, Outcome
+from assent.review.samples import Samples
 from assent.surfaces.http.authentication import Caller
 from assent.surfaces.web.errors import PageRoute
 from assent.surfaces.web.text.words import Sign
@@ -27,10 +30,15 @@ BY_TOOL = (Outcome.APPROVED, Outcome.CHANGED, Outcome.REJECTED, Outcome.UNDECIDE
 BY_REVIEWER = (Outcome.APPROVED, Outcome.CHANGED, Outcome.REJECTED, Outcome.SENT_BACK)
 
 
-def routes(insights: Insights, store: Store, shell: Shell) -> APIRouter:
-    web = APIRouter(prefix="/inbox/insights", include_in_schema=False, route_class=PageRoute)
+def routes(insights: Insights, samples: Samples, store: Store, shell: Shell) -> APIRouter:
+    web = APIRouter(prefix="/inbox", include_in_schema=False, route_class=PageRoute)
 
-    @web.get("")
+    @web.post("/sample-data/removal")
+    async def remove_samples(caller: Caller) -> Response:
+        await samples.remove(caller)
+        return RedirectResponse("/inbox/insights", 303)
+
+    @web.get("/insights")
     async def insights_page(caller: Caller, days: int = 30) -> Response:
         report = await insights.report(caller, days if days in RANGES else 30)
         actors = [rates.name for rates in report.reviewers] + [stamp.actor for stamp in report.stamps]
@@ -39,6 +47,8 @@ def routes(insights: Insights, store: Store, shell: Shell) -> APIRouter:
             "insights.html",
             here="insights",
             report=report,
+            samples=report.samples,
+            may_remove=caller.may(Scope.ADMIN),
             ranges=RANGES,
             charts=charts,
             pictures=[charts.timeline(report.periods, width) for width in (_WIDE, _NARROW)],

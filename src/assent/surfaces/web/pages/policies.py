@@ -16,6 +16,7 @@ from assent.review.model.policies import ASK_ALL, to_json
 from assent.review.model.policy_text import to_toml
 from assent.review.policies import Policies, Replay
 from assent.review.rows.policies import Version
+from assent.review.samples import Samples
 from assent.surfaces.http.authentication import Caller
 from assent.surfaces.web.errors import PageRoute, mendable
 from assent.surfaces.web.views import people, policy_views
@@ -31,9 +32,9 @@ Number = Annotated[int, Form(ge=0)]
 Cursor = Annotated[str | None, Query(max_length=1000)]
 
 
-def routes(policies: Policies, passkeys: Passkeys, store: Store, shell: Shell) -> APIRouter:
+def routes(policies: Policies, passkeys: Passkeys, samples: Samples, store: Store, shell: Shell) -> APIRouter:
     web = APIRouter(prefix=_PATH, include_in_schema=False, route_class=PageRoute)
-    desk = _Desk(policies, passkeys, store, shell)
+    desk = _Desk(policies, passkeys, samples, store, shell)
 
     @web.get("")
     async def policies_page(
@@ -68,8 +69,9 @@ def routes(policies: Policies, passkeys: Passkeys, store: Store, shell: Shell) -
 
 
 class _Desk:
-    def __init__(self, policies: Policies, passkeys: Passkeys, store: Store, shell: Shell) -> None:
+    def __init__(self, policies: Policies, passkeys: Passkeys, samples: Samples, store: Store, shell: Shell) -> None:
         self._policies = policies
+        self._samples = samples
         self._passkeys = passkeys
         self._store = store
         self._shell = shell
@@ -114,6 +116,8 @@ class _Desk:
             here="policies",
             status=problem.status if problem else 200,
             may_write=caller.may(Scope.POLICY_WRITE),
+            may_remove=caller.may(Scope.ADMIN),
+            samples=await self._samples.count(caller) if replay else 0,
             typed=typed is not None,
             problem=problem,
             replay=replay,

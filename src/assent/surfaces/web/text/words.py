@@ -120,6 +120,8 @@ KINDS = {
     "thread.imported": "imported the thread",
     "item.linked": "linked a thread",
     "item.unlinked": "unlinked a thread",
+    "sample.added": "added sample data",
+    "sample.removed": "removed the sample data",
     "approval.given": "gave a standing approval",
     "approval.revoked": "revoked a standing approval",
     "item.reminded": "sent a reminder",

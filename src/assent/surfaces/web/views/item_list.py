@@ -16,7 +16,7 @@ from assent.review.model import filters
 from assent.review.model.filters import Filter
 from assent.surfaces.web import renderers
 from assent.surfaces.web.language import gettext as _
-from assent.surfaces.web.views import people
+from assent.surfaces.web.views import people, titles
 from assent.surfaces.web.views.people import Names
 
 PAGE = 30
@@ -94,7 +94,7 @@ class Listing:
     @property
     def rows(self) -> list[View]:
         """Items in doubt come first."""
-        return [*self.doubts, *self.found.items]
+        return [{**item, "heading": titles.row_heading(item)} for item in (*self.doubts, *self.found.items)]
 
     @property
     def groups(self) -> list[tuple[str, list[View]]]:
@@ -125,9 +125,13 @@ async def gather(inbox: Inbox, store: Store, caller: Principal, wanted: Wanted, 
         current = wanted.tab if wanted.by_tab else ""
         status = f"is:{current}" if current else ""
         filter = f"{wanted.text} {status}".strip()
-        found = await inbox.list(caller, filter=filter, limit=PAGE, cursor=cursor, facets=cursor is None)
+        found = await inbox.list(
+            caller, filter=filter, limit=PAGE, cursor=cursor, facets=cursor is None, arguments=True
+        )
         if current == "pending" and not cursor:
-            doubts = (await inbox.list(caller, filter=f"{wanted.text} is:in-doubt".strip(), limit=PAGE)).items
+            doubts = (
+                await inbox.list(caller, filter=f"{wanted.text} is:in-doubt".strip(), limit=PAGE, arguments=True)
+            ).items
     except Invalid as error:
         problem = error
     actors = [actor for item in (*doubts, *found.items) for actor in _actors(item)]

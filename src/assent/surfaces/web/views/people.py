@@ -11,6 +11,7 @@ from assent.identity.rows.agents import agent_of
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.review.collaboration.mentions import named_in
+from assent.review.samples import PREFIX
 from assent.surfaces.web.language import gettext as _
 from assent.threads.rows import deployments
 
@@ -61,6 +62,8 @@ def _names(tx: Tx, actors: list[str]) -> dict[str, str]:
 
 
 def _name(tx: Tx, kind: str, id: str) -> str | None:
+    if id.startswith(PREFIX):
+        return _("%(name)s (sample)") % {"name": id.removeprefix(PREFIX)}
     if kind == "reviewer":
         user = users.by_id(tx, id)
         return user.name if user else None

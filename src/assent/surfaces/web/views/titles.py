@@ -1,12 +1,11 @@
 """The heading of an item: a sentence that a person can check.
 
-The requester's own title comes first. For plain tool calls the sentence comes from the tool (`x-title` in the schema of
-its arguments), then from the renderer, and otherwise from the name and the first arguments.
+The title of the item comes first: the requester's own, or the one that a template of the policy or of the tool gave.
+Otherwise the sentence of a tool call comes from its renderer, or else from the name and the first arguments.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,13 +13,12 @@ from assent.kernel import canonical
 from assent.review.model.calls.arguments import mapping
 from assent.review.model.calls.payments import AMOUNT, CURRENCY
 from assent.review.model.questions import headline
+from assent.review.model.titles import LONGEST, X_TITLE, filled
 from assent.surfaces.web import renderers
 from assent.surfaces.web.language import gettext as _
 
 View = Mapping[str, Any]
-TEMPLATE = "x-title"
-_HOLE = re.compile(r"\{([^{}]+)\}")
-_LONGEST, _LONGEST_PART, _MOST_PARTS = 140, 48, 3
+_LONGEST_PART, _MOST_PARTS = 48, 3
 
 
 def heading(item: View) -> str:
@@ -34,18 +32,26 @@ def heading(item: View) -> str:
     return _("%(first)s, and %(n)s more") % {"first": first, "n": len(calls) - 1}
 
 
+def row_heading(item: View) -> str:
+    """The heading of a row in a list. Rows have shortened arguments: of a call that is too long, only the title."""
+    calls = [_read(call) for call in item.get("actions", ())]
+    return heading({**item, "actions": calls}) if calls and None not in calls else str(item["title"])
+
+
+def _read(call: View) -> View | None:
+    if "args" in call:
+        return call
+    try:
+        return {**call, "args": canonical.parse(call["args_text"]), "schema": None}
+    except canonical.JsonError:
+        return None
+
+
 def sentence(item: View, action: View) -> str:
     """One call in words."""
-    told = _of_tool(action) or renderers.title(item, action) or _plainly(action)
-    return headline(told, str(action["name"]), _LONGEST)
-
-
-def _of_tool(action: View) -> str | None:
-    """The template of the tool, with its arguments filled in; None if one of them is missing."""
-    template, args = mapping(action["schema"]).get(TEMPLATE), mapping(action["args"])
-    if not isinstance(template, str) or not all(name in args for name in _HOLE.findall(template)):
-        return None
-    return _HOLE.sub(lambda hole: _text(args[hole[1]]), template)
+    own = filled(mapping(action["schema"]).get(X_TITLE), action["args"])
+    told = own or renderers.title(item, action) or _plainly(action)
+    return headline(told, str(action["name"]), LONGEST)
 
 
 def _plainly(action: View) -> str:

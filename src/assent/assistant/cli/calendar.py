@@ -17,7 +17,7 @@ from assent.surfaces.cli.options import address, settings
 if TYPE_CHECKING:
     from fastmcp import FastMCP
 
-PORT = 8001
+PORT = 8000
 FILE = Path(".assent/calendar.db")
 
 

@@ -556,7 +556,7 @@ async def test_item_sent_back_to_the_agent_cannot_be_decided(office: Office) -> 
     problem(await office.decide(item, "approve", office.ben), 409, "awaiting_resubmission")
     moved = problem(await office.ask_revision(item, client=office.ben), 409, "invalid_transition")
     assert (moved["from"], moved["to"]) == ("REVISION_REQUESTED", "REVISION_REQUESTED")
-    assert (await office.get(item["id"]))["can"] == ["cancel", "claim", "comment", "snooze", "undo"]
+    assert (await office.get(item["id"]))["can"] == ["assign", "cancel", "claim", "comment", "snooze", "undo"]
     undone = await office.ana.delete(f"/api/inbox/items/{item['id']}/decision")
     assert undone.json()["status"] == "PENDING"
     await office.decided(item, "approve", client=office.ben)

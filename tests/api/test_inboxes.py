@@ -23,6 +23,7 @@ async def test_inbox_is_added_read_changed_and_removed(house: House) -> None:
         "graph_id": None,
         "url": None,
         "local": True,
+        "problem": None,
         "count": 0,
         "at_least": False,
     }
@@ -45,7 +46,7 @@ async def test_inbox_of_a_graph_on_another_server_is_refused(build: Builder) -> 
     assert (made.json()["name"], made.json()["url"], made.json()["filter"]) == (graph, LOOPBACK, f"graph:{graph}")
     remote = await office.ana.post("/api/inboxes", json={"graph_id": graph, "url": "https://remote.example"})
     assert (remote.status_code, remote.json()["code"]) == (422, "invalid_request")
-    assert "later release" in remote.json()["hint"]
+    assert "an administrator adds it in Settings" in remote.json()["hint"]
 
 
 @pytest.mark.parametrize(

@@ -45,13 +45,15 @@ class Context:
     def inbox(self) -> Inbox:
         return self.sources.inbox
 
-    async def item(self, item_id: str) -> View:
-        """All details of an item, read once per operation. One read at a time: an operation has no more share of the
+    async def item(self, item_id: str, hash: str | None = None) -> View:
+        """All details of an item, read once per operation. `hash` is that of the revision beside which they are shown:
+        details of an earlier revision are read again. One read at a time: an operation has no more share of the
         database than any other request."""
         async with self._turn:
-            if item_id not in self._loaded:
-                self._loaded[item_id] = await self.inbox.get(self.caller, item_id)
-            return self._loaded[item_id]
+            loaded = self._loaded.get(item_id)
+            if loaded is None or hash not in (None, loaded["hash"]):
+                loaded = self._loaded[item_id] = await self.inbox.get(self.caller, item_id)
+            return loaded
 
 
 Told: TypeAlias = Info[Context, None]

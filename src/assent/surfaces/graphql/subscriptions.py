@@ -8,10 +8,10 @@ from typing import Annotated
 
 import strawberry
 
-from assent.errors import Invalid
+from assent.errors import Invalid, NotFound
 from assent.review.model.lifecycle import STATUS_EVENTS
 from assent.review.watchers import Change
-from assent.surfaces.graphql.context import Told
+from assent.surfaces.graphql.context import Context, Told, View
 from assent.surfaces.graphql.types import InboxItem, InboxItemChange, moment
 
 
@@ -31,16 +31,27 @@ class Subscription:
         async with aclosing(info.context.sources.live.follow(info.context.caller, after=_number(after))) as changes:  # type: ignore[type-var]
             async for change in changes:
                 if change is not None and change.kind in STATUS_EVENTS and item_id in (None, change.item["id"]):
-                    yield _shown(change)
+                    view = await _current(info.context, change.item["id"])
+                    if view is not None:
+                        yield _shown(change, view)
 
 
-def _shown(change: Change) -> InboxItemChange:
+async def _current(context: Context, item_id: str) -> View | None:
+    """The item as one read returns it: a subscription outlives revisions, and a hash must be that of the arguments.
+    None if the item was removed meanwhile."""
+    try:
+        return await context.inbox.get(context.caller, item_id)
+    except NotFound:
+        return None
+
+
+def _shown(change: Change, view: View) -> InboxItemChange:
     return InboxItemChange(
         seq=strawberry.ID(str(change.seq)),
         kind=change.kind,
         actor=change.actor,
         at=moment(change.at),
-        item=InboxItem.of(change.item, detailed=False),
+        item=InboxItem.of(view, detailed=True),
     )
 
 

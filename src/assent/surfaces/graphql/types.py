@@ -183,7 +183,7 @@ class InboxItem:
         )
 
     async def _details(self, info: Told) -> View:
-        return self.view if self.detailed else await info.context.item(self.id)
+        return self.view if self.detailed else await info.context.item(self.id, self.hash)
 
     @strawberry.field(description="The agent's text.")
     async def description(self, info: Told) -> str | None:

@@ -1,12 +1,14 @@
 """The LangGraph API of one deployment, as far as an inbox needs it, over the guarded client.
 
 Servers differ: a thread may have no `interrupts`, so the state is read; an endpoint may be missing. Everything that a
-deployment sends is untrusted, and checked here.
+deployment sends is untrusted, and checked here. A failure names the problem and the HTTP status, never what the
+deployment sent: its answer may repeat the key, and more people read failures than may know the key.
 """
 
 from __future__ import annotations
 
 import errno
+import re
 import ssl
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,10 +25,14 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 LARGEST_ANSWER = 32 * 1024 * 1024
+LARGEST_INFO = 64 * 1024
 TIMEOUT = 10.0
 _FIELDS = ["thread_id", "updated_at", "metadata", "status", "interrupts"]
 _STOPPED = (502, 503, 504)
 _LONGEST_REASON = 200
+_LONGEST_FACT, _MOST_FACTS = 100, 50
+_SHORTEST_SECRET = 4  # a shorter header value occurs in texts by chance
+_ID_IN_PATH = re.compile(r"^/(threads|assistants)/(?!search$)[^/]+")
 
 
 def failed(problem: Trouble, message: str, *, unsure: bool = False, answered: int | None = None) -> DeploymentFailed:
@@ -50,24 +56,43 @@ class Connection:
         self._outbound = outbound
         self._url = url
         self._headers = headers
+        values = [value.casefold() for value in headers.values()]
+        parts = {*values, *(word for value in values for word in value.split())}
+        self._secrets = [part for part in parts if len(part) >= _SHORTEST_SECRET]
 
     async def info(self) -> Json:
         """Raises `not_langgraph` where another kind of server answers."""
         try:
-            info = await self._call("GET", "/info")
+            info = await self._call("GET", "/info", limit=LARGEST_INFO)
         except DeploymentFailed as refused:
             if refused.answered is None or refused.problem in (Trouble.STOPPED, Trouble.KEY_REFUSED):
                 raise
             info = None
         if isinstance(info, dict) and ("version" in info or "flags" in info):
-            return {name: info[name] for name in ("version", "langgraph_py_version", "flags", "host") if name in info}
+            texts = self._facts({name: info.get(name) for name in ("version", "langgraph_py_version")})
+            return {**texts, **{name: self._facts(info[name]) for name in ("flags", "host") if name in info}}
         if await self._is_ok():  # LangGraph.js and Aegra have no /info of this form
             return {}
         raise failed(Trouble.NOT_LANGGRAPH, f"{self._url} is not a LangGraph server")
 
+    def _facts(self, sent: Any) -> Json:
+        """The flags and short texts of what the deployment says about itself."""
+        named = list(sent.items())[:_MOST_FACTS] if isinstance(sent, dict) else []
+        kept = {name: self._fact(value) for name, value in named if self._fact(name) == name}
+        return {name: fact for name, fact in kept.items() if fact is not None}
+
+    def _fact(self, value: Any) -> str | bool | None:
+        return value if isinstance(value, bool) else self._without_secrets(value, _LONGEST_FACT)
+
+    def _without_secrets(self, text: Any, longest: int) -> str | None:
+        """The printable part of a text. None where it repeats a credential, or is no text."""
+        printable = "".join(char for char in text if char.isprintable()) if isinstance(text, str) else ""
+        repeats = any(secret in printable.casefold() for secret in self._secrets)
+        return None if repeats else printable[:longest] or None
+
     async def _is_ok(self) -> bool:
         try:
-            answer = await self._call("GET", "/ok")
+            answer = await self._call("GET", "/ok", limit=LARGEST_INFO)
         except DeploymentFailed:
             return False
         return isinstance(answer, dict) and bool(answer.get("ok"))
@@ -133,7 +158,15 @@ class Connection:
                 return None
             raise
 
-    async def _call(self, method: str, path: str, body: Json | None = None, *, timeout: float = TIMEOUT) -> Any:
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        limit: int = LARGEST_ANSWER,
+    ) -> Any:
         import httpx  # slow to import
 
         try:
@@ -144,55 +177,60 @@ class Connection:
                 credentials=self._headers,
                 content=None if body is None else jsontext.dump(body).encode(),
                 timeout=timeout,
-                limit=LARGEST_ANSWER,
+                limit=limit,
             )
         except TargetRefused as refused:
-            raise failed(Trouble.UNREACHABLE, refused.message) from refused
+            raise failed(Trouble.UNREACHABLE, self._reason(refused)) from refused
         except (TimeoutError, httpx.HTTPError) as error:
-            raise _not_reached(self._url, error, timeout) from error
-        return self._read(answer, method, path)
+            raise _not_reached(self._url, error, timeout, self._reason(error)) from error
+        return self._read(answer, f"{method} {_endpoint(path)}", limit)
 
-    def _read(self, answer: Answer, method: str, path: str) -> Any:
-        if 200 <= answer.status < 300:
-            try:
-                return jsontext.load(answer.body) if answer.complete else self._too_long(path)
-            except ValueError:
-                raise failed(
-                    Trouble.NOT_LANGGRAPH, f"{self._url} does not answer {path} as a LangGraph server", answered=200
-                ) from None
-        raise _refusal(self._url, answer, f"{method} {path.partition('?')[0]}")
+    def _reason(self, error: Exception) -> str:
+        """The text of the error, which may name the target of a redirect."""
+        return self._without_secrets(str(error), _LONGEST_REASON) or type(error).__name__
 
-    def _too_long(self, path: str) -> Any:
-        raise failed(Trouble.FAILING, f"the answer to {path} has more than {LARGEST_ANSWER} bytes")
+    def _read(self, answer: Answer, request: str, limit: int) -> Any:
+        if not 200 <= answer.status < 300:
+            raise _refusal(self._url, answer.status, request)
+        if not answer.complete:
+            raise failed(Trouble.FAILING, f"the answer to {request} has more than {limit} bytes")
+        try:
+            return jsontext.load(answer.body)
+        except ValueError:
+            message = f"{self._url} does not answer {request} as a LangGraph server"
+            raise failed(Trouble.NOT_LANGGRAPH, message, answered=200) from None
 
 
-def _refusal(url: str, answer: Answer, request: str) -> DeploymentFailed:
-    status = answer.status
+def _endpoint(path: str) -> str:
+    """The path without the ids, which the deployment chose."""
+    return _ID_IN_PATH.sub(r"/\1/{id}", path.partition("?")[0])
+
+
+def _refusal(url: str, status: int, request: str) -> DeploymentFailed:
     if status in (401, 403):
         reason = f"{url} refused the key of this deployment"
         return failed(Trouble.KEY_REFUSED, f"{reason}: {status} to {request}", answered=status)
     if status in _STOPPED:
         return failed(Trouble.STOPPED, f"{url} is stopped, or starting: it answers {status}", answered=status)
-    text = "".join(char for char in answer.body[:_LONGEST_REASON].decode(errors="replace") if char.isprintable())
-    return failed(Trouble.FAILING, f"{url} answered {status} to {request}: {text}", answered=status)
+    return failed(Trouble.FAILING, f"{url} answered {status} to {request}", answered=status)
 
 
-def _not_reached(url: str, error: Exception, timeout: float) -> DeploymentFailed:
+def _not_reached(url: str, error: Exception, timeout: float, reason: str) -> DeploymentFailed:
     import httpx
 
     causes = list(_causes(error))
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
-        return failed(Trouble.TLS, f"no secure connection to {url}: {_text(error)}")
+        return failed(Trouble.TLS, f"no secure connection to {url}: {reason}")
     if any(isinstance(cause, OSError) and cause.errno == errno.ECONNREFUSED for cause in causes):
         return failed(Trouble.STOPPED, f"no server listens at {url}: it is stopped, or the port is wrong")
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-        return failed(Trouble.UNREACHABLE, f"{url} cannot be reached: {_text(error)}")
+        return failed(Trouble.UNREACHABLE, f"{url} cannot be reached: {reason}")
     if isinstance(error, TimeoutError | httpx.TimeoutException):
         message = f"{url} did not answer within {timeout:g} seconds"
         return failed(Trouble.UNREACHABLE, message, unsure=True)
     if isinstance(error, httpx.RemoteProtocolError) and "disconnect" not in str(error).lower():
         return failed(Trouble.NOT_LANGGRAPH, f"{url} does not answer with HTTP", unsure=True)
-    return failed(Trouble.UNREACHABLE, f"the connection to {url} broke: {_text(error)}", unsure=True)
+    return failed(Trouble.UNREACHABLE, f"the connection to {url} broke: {type(error).__name__}", unsure=True)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -202,11 +240,6 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
             for inner in error.exceptions:
                 yield from _causes(inner)
         error = error.__cause__ or error.__context__
-
-
-def _text(error: Exception) -> str:
-    text = "".join(char for char in str(error) if char.isprintable())
-    return (text or type(error).__name__)[:_LONGEST_REASON]
 
 
 def _seen(row: Json) -> Seen:

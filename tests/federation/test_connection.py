@@ -1,0 +1,101 @@
+"""A deployment that repeats its key, or sends too much: failures and facts hold neither."""
+
+import json
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from assent.errors import DeploymentFailed
+from assent.federation.connection import Connection
+from assent.outbox.addresses import LOOPBACK, Allowed
+from assent.outbox.client import Outbound
+from assent.outbox.targets import Targets
+from tests.api.house import Builder
+from tests.receiver import Receiver, receiving
+
+SECRET = "lsv2_very_secret"
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    async with receiving() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+async def connection(receiver: Receiver) -> AsyncIterator[Connection]:
+    outbound = Outbound(Targets(Allowed.named(LOOPBACK)))
+    yield Connection(outbound, receiver.url, {"x-api-key": SECRET, "Authorization": "Bearer second"})
+    await outbound.close()
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ("500 Oops", "answered 500 to GET /threads/{id}/runs"),
+        ("422 No", "answered 422 to GET /threads/{id}/runs"),
+        ("401 No", "refused the key of this deployment: 401 to GET /threads/{id}/runs"),
+        ("200 OK", "does not answer GET /threads/{id}/runs as a LangGraph server"),
+        (f"disconnect {SECRET}", "broke: RemoteProtocolError"),
+        (f"307 Go\r\nlocation: http://{SECRET}.invalid/", "cannot be reached: ConnectError"),
+        (f"307 Go\r\nlocation: http://10.0.0.1/{SECRET}", "10.0.0.1 is not at a public address"),
+    ],
+)
+async def test_failure_does_not_repeat_the_answer(
+    receiver: Receiver, connection: Connection, head: str, message: str
+) -> None:
+    """The id of the thread is the deployment's choice, too."""
+    receiver.body, receiver.answers = f"bad x-api-key {SECRET}".encode(), deque([head])
+    with pytest.raises(DeploymentFailed) as failure:
+        await connection.runs(SECRET)
+    assert failure.value.message.endswith(message)
+    assert SECRET not in failure.value.message
+
+
+@pytest.mark.parametrize(
+    ("version", "kept"),
+    [
+        ("0.4.2", "0.4.2"),
+        ("a\x00\n" + "x" * 1000, "a" + "x" * 99),
+        (f"v {SECRET}", None),
+        (f"v {SECRET[:5]}\x00{SECRET[5:].upper()}", None),
+        ("x" * 90 + SECRET, None),
+        ("the second part", None),
+        ({"a": 1}, None),
+    ],
+)
+async def test_version_is_short_and_without_credentials(
+    receiver: Receiver, connection: Connection, version: Any, kept: str | None
+) -> None:
+    receiver.body = json.dumps({"version": version}).encode()
+    assert (await connection.info()).get("version") == kept
+
+
+async def test_flags_and_host_are_bounded(receiver: Receiver, connection: Connection) -> None:
+    many = {f"f{place}": "z" * 500 for place in range(60)}
+    host = {"tenant_id": "t1", "project_id": SECRET, "deep": {"a": "b"}}
+    receiver.body = json.dumps({"flags": {"crons": True, SECRET: True, "y" * 101: True, **many}, "host": host}).encode()
+    info = await connection.info()
+    assert info["flags"] == {"crons": True, **{f"f{place}": "z" * 100 for place in range(47)}}
+    assert info["host"] == {"tenant_id": "t1"}
+    receiver.body = json.dumps({"flags": [1], "host": "h"}).encode()
+    assert await connection.info() == {"flags": {}, "host": {}}
+
+
+async def test_large_info_is_not_read(receiver: Receiver, connection: Connection) -> None:
+    receiver.body = json.dumps({"version": "1", "padding": "x" * 100_000}).encode()
+    with pytest.raises(DeploymentFailed, match="the answer to GET /info has more than 65536 bytes"):
+        await connection.info()
+
+
+async def test_agent_does_not_read_the_key_of_a_deployment(receiver: Receiver, build: Builder) -> None:
+    house = await build(outbound_allow=("127.0.0.1",), secret_key="s" * 32)
+    receiver.body = json.dumps({"version": f"1 {SECRET}", "detail": SECRET}).encode()
+    added = await (await house.admin()).post("/api/deployments", json={"url": receiver.url, "key": SECRET})
+    assert added.status_code == 201, added.text
+    agent = house.client(await house.key())
+    shown = [await agent.get(path) for path in ("/api/deployments", f"/api/deployments/{added.json()['id']}")]
+    assert [response.status_code for response in shown] == [200, 200]
+    assert SECRET not in "".join(response.text for response in shown)

@@ -11,7 +11,7 @@ from assent.identity.agents import AgentChange
 from assent.identity.model.access import Kind, operator
 from assent.identity.model.agents import Source
 from tests.api.house import Builder
-from tests.api.reviewing import Item, Office, open_office, problem
+from tests.api.reviewing import GRAPHS, Item, Office, open_office, problem, staff
 from tests.receiver import receiving
 
 REVIEW = {
@@ -256,14 +256,65 @@ async def test_replayed_event_finds_the_item_of_its_run(workspace: Workspace) ->
     office, house = workspace.office, workspace.office.house
     other_key = await house.services.keys.create(operator(), kind=Kind.AGENT, agent="writer")
     service = house.client(await house.key(Kind.SERVICE))
-    senders = [workspace.writer, house.client(other_key.secret), office.agent, service] * 3
-    answers = await asyncio.gather(*(asked(sender) for sender in senders))
+    writers = [workspace.writer, house.client(other_key.secret)] * 4
+    sent = [*(asked(sender) for sender in writers), *(asked(service, agent="writer") for _ in range(4))]
+    answers = await asyncio.gather(*sent)
     assert sorted(answer.status_code for answer in answers) == [200] * 11 + [201]
     assert len({answer.json()["id"] for answer in answers}) == 1
     assert len(await office.items("entity:run-1")) == 1
     await office.decided(answers[0].json(), "approve")
     late = await asked(workspace.writer)
     assert (late.status_code, late.json()["status"]) == (200, "APPROVED")
+
+
+async def test_run_id_of_another_agent_is_refused_and_its_review_not_shown(workspace: Workspace) -> None:
+    """Else the approval of the first sender's harmless text would be read as that of the second one's work."""
+    office, house = workspace.office, workspace.office.house
+    first = await asked(office.agent, body="Fix a typo")
+    assert first.status_code == 201
+    service = house.client(await house.key(Kind.SERVICE))
+    for sender in (workspace.writer, service):
+        for body in ("Delete production", "Fix a typo"):
+            refused = await asked(sender, body=body)
+            problem(refused, 409, "conflict")
+            assert first.json()["id"] not in refused.text
+    problem(await asked(service, body="Fix a typo", agent="writer"), 409, "conflict")
+    assert len(await office.items("entity:run-1")) == 1
+
+
+async def test_event_with_other_content_is_refused_until_a_revision_is_requested(workspace: Workspace) -> None:
+    item = (await asked(workspace.writer)).json()
+    problem(await asked(workspace.writer, body="Delete production"), 409, "conflict")
+    service = workspace.office.house.client(await workspace.office.house.key(Kind.SERVICE))
+    problem(await asked(service, body="Delete production", agent="writer"), 409, "conflict")
+    await workspace.office.decided(item, "approve")
+    problem(await asked(workspace.writer, body="Delete production"), 409, "conflict")
+    assert (await asked(workspace.writer)).status_code == 200
+
+
+async def test_event_shows_the_review_of_another_requester_to_its_readers_only(workspace: Workspace) -> None:
+    house = workspace.office.house
+    assert (await asked(workspace.writer)).status_code == 201
+    blind = house.client(await house.key(Kind.SERVICE, "items:create"))
+    problem(await asked(blind, agent="writer"), 403, "not_allowed")
+    own = await asked(blind, "run-2", agent="writer")
+    assert (own.status_code, (await asked(blind, "run-2", agent="writer")).status_code) == (201, 200)
+    item = await workspace.reviewed()
+    blind_person = house.client(await house.key_of("ana", "items:create"))
+    problem(await asked(blind_person, item["source"]["run_id"]), 403, "not_allowed")
+    assert (await asked(workspace.office.ana, item["source"]["run_id"])).json()["id"] == item["id"]
+
+
+async def test_event_shows_no_review_hidden_by_the_auth_handlers(build: Builder) -> None:
+    office = await staff(await build(config=GRAPHS.parents[1] / "graphs_auth" / "langgraph.json"))
+    await office.house.services.agents.create(operator(), "whoami", AgentChange(source=Source.SYSTEM))
+    users = ("owner:ada", "own reviewer")
+    ada, otto = (office.house.client(headers={"authorization": f"Bearer {who}"}) for who in users)
+    thread = await office.run("whoami", {"ask": True}, client=ada)
+    [item] = await office.items(f"is:pending thread:{thread}")
+    assert item["type"] == "workspace_review"
+    assert (await asked(ada, item["source"]["run_id"])).json()["id"] == item["id"]
+    problem(await asked(otto, item["source"]["run_id"]), 404, "not_found")
 
 
 @pytest.mark.promise("REVIEW-36")

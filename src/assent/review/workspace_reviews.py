@@ -83,8 +83,8 @@ class WorkspaceReviews:
         self._targets = targets or Targets()
 
     async def request(self, caller: Principal, request: ReviewRequest, *, key: str | None = None) -> tuple[View, bool]:
-        """The item of the run, and whether the event has created or revised it: a repeated event changes nothing,
-        whoever sends it."""
+        """The item of the run, and whether the event has created or revised it: a repeated event of the same agent
+        changes nothing."""
         caller.require(Scope.ITEMS_CREATE)
         require_unmasked(request.config(), "")
         if request.callback is not None:
@@ -96,7 +96,10 @@ class WorkspaceReviews:
 
         plain = ("workspace review", asdict(request))
         made = await self._store.write(caller.tenant, idempotency.once, caller.actor, key, _listed(plain), act)
-        return made["item"], made["fresh"]
+        item = made["item"]
+        if item["requester"] == caller.actor and item["source"]["thread_id"] is None:
+            return item, made["fresh"]
+        return await self._inbox.get(caller, item["id"]), made["fresh"]
 
     async def get(self, caller: Principal, run_id: str) -> View:
         caller.require(Scope.ITEMS_READ)
@@ -192,9 +195,17 @@ def _request(tx: Tx, caller: Principal, request: ReviewRequest) -> tuple[Item, b
     _require_elsewhere(tx, caller, request, item)
     if item is None:
         return _create(tx, caller, request), True
-    if item.status is not ItemStatus.REVISION_REQUESTED or not item.held or item.requester != caller.actor:
+    if not item.held:
         return item, False
-    return _revise(tx, caller, item, request)
+    _require_same_agent(tx, caller, request, item)
+    if canonical.same(items.revision(tx, item.id, item.revision).asked, _asked(request)):
+        return item, False
+    if item.status is not ItemStatus.REVISION_REQUESTED or item.requester != caller.actor:
+        raise Conflict(
+            f"run {request.run_id!r} has a review with other content, and its status is {item.status}",
+            hint="its requester can change it after a request for a revision; other work needs another run_id",
+        )
+    return _revise(tx, caller, item, request), True
 
 
 def _require_elsewhere(tx: Tx, caller: Principal, request: ReviewRequest, item: Item | None) -> None:
@@ -209,6 +220,18 @@ def _require_elsewhere(tx: Tx, caller: Principal, request: ReviewRequest, item: 
         raise Conflict(
             f"the run of this server does not ask for a review, it is {run.status}",
             hint=f'stop it with interrupt({{"kind": "{NAME}", "body": …}}); assent backfill creates missing items',
+        )
+
+
+def _require_same_agent(tx: Tx, caller: Principal, request: ReviewRequest, item: Item) -> None:
+    """The first event of a run takes its id. Another agent with this id would get the decision about other work."""
+    if item.requester == caller.actor:
+        return
+    agent = _agent(tx, caller, request.agent)
+    if agent is None or agent.id != (item.routing or {}).get("agent"):
+        raise Conflict(
+            f"run {request.run_id!r} has a review of another agent",
+            hint="use a run_id that no other agent uses; a service names the agent of the run with agent",
         )
 
 
@@ -230,12 +253,9 @@ def _create(tx: Tx, caller: Principal, request: ReviewRequest) -> Item:
     return thread_items.create(tx, question, revision, terms, **columns)
 
 
-def _revise(tx: Tx, caller: Principal, item: Item, request: ReviewRequest) -> tuple[Item, bool]:
-    """The next review of the run: the next revision of the item. The same content is a repeated event."""
-    before = items.revision(tx, item.id, item.revision)
+def _revise(tx: Tx, caller: Principal, item: Item, request: ReviewRequest) -> Item:
+    """The next review of the run: the next revision of the item."""
     asked, question, columns = _routed(tx, caller, request)
-    if canonical.same(before.asked, asked):
-        return item, False
     terms = stricter(Terms.from_json(item.policy), _terms(tx, caller, question))
     facts = {
         **item_words.words(question, terms, case_of(tx, item).words),
@@ -245,18 +265,21 @@ def _revise(tx: Tx, caller: Principal, item: Item, request: ReviewRequest) -> tu
     revision = Revision(item.revision + 1, asked, author=caller.actor)
     revised = thread_items.revise(tx, item, Resubmitted(revision=revision, facts=facts), actor=caller.actor)
     item_words.learn(tx, revised)
-    return revised, True
+    return revised
 
 
 def _routed(tx: Tx, caller: Principal, request: ReviewRequest) -> tuple[dict[str, Json], Question, dict[str, Any]]:
     """The content of the revision, the question, and the columns of its item."""
-    config = request.config()
-    title = headline(str(request.target_path or request.body), "Workspace")
-    action = {"key": "0", "name": NAME, "args": config, "allowed": [str(verb) for verb in ALLOWED]}
-    asked: dict[str, Json] = {"type": NAME, "title": title, "description": request.body, "actions": [action]}
+    asked = _asked(request)
     agent = _agent(tx, caller, request.agent)
     question, columns = workspace_runs.routed(tx, dialect.question(asked), agent, request.run_id)
     return asked, question, columns
+
+
+def _asked(request: ReviewRequest) -> dict[str, Json]:
+    title = headline(str(request.target_path or request.body), "Workspace")
+    action = {"key": "0", "name": NAME, "args": request.config(), "allowed": [str(verb) for verb in ALLOWED]}
+    return {"type": NAME, "title": title, "description": request.body, "actions": [action]}
 
 
 def _terms(tx: Tx, caller: Principal, question: Question) -> Terms:

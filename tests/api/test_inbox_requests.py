@@ -147,6 +147,8 @@ async def test_requester_is_called_back_once_with_a_signature(office: Office) ->
     async with receiving() as receiver:
         item = await office.request(callback=f"{receiver.url}/woken")
         await office.post(item, "comments", text="fine by me")
+        stranger = office.house.client(await office.house.key())
+        assert (await office.post(item, "comments", stranger, text="for the reviewers")).status_code == 201
         await office.decided(item, "approve", notes="go ahead")
         [call] = await receiver.has(1)
         told = call.json

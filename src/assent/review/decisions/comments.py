@@ -1,4 +1,5 @@
-"""The comments that reach an agent with a decision: those on its current question, written before the decision.
+"""The comments that reach an agent with a decision: those on its current question, written before the decision
+by people or by the agent itself. The model trusts them as its reviewers' words, so other programs do not reach it.
 
 A dialect delivers them where its answer has a text that a model reads. Every run that delivers a decision has them in
 its metadata, and the gate adds them to the result of an approved call.
@@ -39,12 +40,23 @@ def said_on(tx: Tx, item: Item, words: Text) -> list[Said]:
     return [
         Said(row.actor, name_of(tx, row.actor) or row.actor, words.without(row.text), row.at)
         for row in items.comments_of(tx, item.id)
-        if (since is None or row.at >= since) and (item.decided_at is None or row.at <= item.decided_at)
+        if reaches_agent(item, row.actor)
+        and (since is None or row.at >= since)
+        and (item.decided_at is None or row.at <= item.decided_at)
     ]
 
 
+def reaches_agent(item: Item, actor: str) -> bool:
+    return actor == item.requester or actor.partition(":")[0] == Kind.REVIEWER
+
+
 def spelled(said: Sequence[Said]) -> str:
-    return "\n".join(["Comments:", *(f"{comment.name}: {comment.text}" for comment in said)])
+    return "\n".join(["Comments:", *(_indented(f"{comment.name}: {comment.text}") for comment in said)])
+
+
+def _indented(text: str) -> str:
+    """Further lines are indented: none looks like the comment of another author."""
+    return "\n    ".join(text.splitlines())
 
 
 def name_of(tx: Tx, actor: str) -> str | None:

@@ -177,6 +177,7 @@ def callback(tx: Tx, case: Case, told: dict[str, Any], *, wait: timedelta = _AT_
     said = [
         {"actor": row.actor, "text": words.of(row.actor).without(row.text), "at": row.at.isoformat()}
         for row in items.comments_of(tx, item.id)
+        if comments.reaches_agent(item, row.actor)
     ]
     body = {"event": "item", **facts, **told, "comments": said}
     return Message(new_id(), WEBHOOK, item.callback, body, wait)

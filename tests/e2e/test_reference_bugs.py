@@ -256,7 +256,7 @@ async def test_15_stateless_run_is_found_at_its_content_location(http: httpx.Asy
         async with http.stream("POST", f"/runs/{way}", json=body) as running:
             await gates.reached("a")
             location = running.headers["location"]
-            assert re.fullmatch(r"/runs/[0-9a-f-]{36}/(stream|join)", location)
+            assert re.fullmatch(r"(/threads/[0-9a-f-]{36})?/runs/[0-9a-f-]{36}/(stream|join)", location)
             async with http.stream("GET", location) as again:
                 gates.open()
                 assert again.status_code == 200

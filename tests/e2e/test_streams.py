@@ -195,7 +195,7 @@ async def test_debug_mode_streams_checkpoints_and_tasks(http: httpx.AsyncClient)
     assert sorted(finished) == ["error", "id", "interrupts", "name", "result"]
     assert [sorted(question) for question in finished["interrupts"]] == [["id", "value"]]
     for checkpoint in of("checkpoints", seen):
-        assert {"config", "metadata", "values", "next", "parent_config", "tasks", "checkpoint"} <= checkpoint.keys()
+        assert {"config", "metadata", "values", "next", "parent_config", "tasks"} <= checkpoint.keys()
         assert not any(name.startswith("__") for name in checkpoint["config"]["configurable"])
     kinds = Counter(data["type"] for data in of("debug", seen))
     assert kinds == {"checkpoint": 2, "task": 1, "task_result": 1}

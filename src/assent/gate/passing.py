@@ -33,6 +33,7 @@ from assent.review.model.policies import Effect
 from assent.review.model.questions import Verb, Verdict
 from assent.review.rows import gate, grants
 from assent.review.rows.gate import Judged
+from assent.threads.rows.checkpoints import Attempt
 
 _WAITS = (0.1, 0.3, 1.0, 3.0)
 """Seconds between retries to record the result of a call. After the last one the call stays in doubt."""
@@ -229,8 +230,12 @@ def _consumed(
 
 
 def _consuming(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], Passage]:
-    consume = partial(gate.consume, call=call, attempt=keeper.attempt, has_answer=task.has_answer)
-    return lambda tx: heard_after(tx, consume(tx))
+    return partial(consume, call=call, attempt=keeper.attempt, has_answer=task.has_answer)
+
+
+def consume(tx: Tx, call: Call, attempt: Attempt | None, has_answer: Callable[[str], bool]) -> Passage:
+    """Consumes the grant of the call, with the comments that follow its result."""
+    return heard_after(tx, gate.consume(tx, call, attempt, has_answer))
 
 
 def _recalling(keeper: Keeper, call: Call) -> Callable[[Tx], Passage]:

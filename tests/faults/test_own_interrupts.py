@@ -130,6 +130,48 @@ builder.add_edge(START, "model")
 builder.add_edge("model", "tools")
 graph = builder.compile()
 '''
+PAYING_TWICE = '''
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+
+from assent import gated
+from tests.graphs_gated.agents import _leave
+
+
+class State(MessagesState, total=False):
+    log: str
+
+
+@gated
+@tool
+def pay(log: str, price: int) -> str:
+    """Pays."""
+    _leave(log, f"paid {price}")
+    return f"paid {price}"
+
+
+def call(state: State) -> State:
+    calls = [{"name": "pay", "args": {"log": state["log"], "price": price}, "id": "x"} for price in (1, 2)]
+    return {"messages": [AIMessage("", tool_calls=calls)]}
+
+
+def tell(state: State) -> State:
+    for message in state["messages"][-2:]:
+        _leave(state["log"], f"told {message.content}")
+    return {}
+
+
+builder = StateGraph(State)
+builder.add_node("model", call)
+builder.add_node("tools", ToolNode([pay], handle_tool_errors=False))
+builder.add_node("tell", tell)
+builder.add_edge(START, "model")
+builder.add_edge("model", "tools")
+builder.add_edge("tools", "tell")
+graph = builder.compile()
+'''
 ASK = {"rules": [], "default": {"name": "rest", "then": "ask"}}
 ALLOW = {"rules": [{"name": "free", "tool": "pay", "then": "allow"}], "default": {"name": "rest", "then": "ask"}}
 
@@ -145,10 +187,12 @@ def _project(folder: Path) -> Path:
     (folder / "charging_node.py").write_text(CHARGING_NODE)
     (folder / "charging_tool.py").write_text(CHARGING_TOOL)
     (folder / "looking_up.py").write_text(LOOKING_UP)
+    (folder / "paying_twice.py").write_text(PAYING_TWICE)
     graphs = {
         "node": "./charging_node.py:graph",
         "tool": "./charging_tool.py:graph",
         "beside": "./looking_up.py:graph",
+        "twice": "./paying_twice.py:graph",
     }
     config = folder / "langgraph.json"
     config.write_text(json.dumps({"dependencies": ["."], "graphs": graphs}))
@@ -238,3 +282,18 @@ async def test_control_by_position_the_decision_answers_the_ungated_tool(
     assert await _asked(charging, thread) == ["pay"]
     await _answered(charging, thread, "approve")
     assert "told {'type': 'approve'}" in charging.effects[start:]
+
+
+@pytest.mark.promise("P1", "P3")
+async def test_two_calls_under_one_call_id_get_their_own_decisions(charging: Arena) -> None:
+    start = len(charging.effects)
+    thread = await charging.stopped("twice")
+    for _ in range(2):
+        item = await charging.item(thread)
+        price = item["actions"][0]["args"]["price"]
+        said: dict[str, Any] = {"message": "no"} if price == 2 else {}
+        assert (await charging.decide(item, "reject" if said else "approve", **said)).status_code == 200
+        await charging.rests(thread)
+    effects = charging.effects[start:]
+    rejected = "told User rejected the tool call for `pay` with reason: no"
+    assert effects == ["paid 1", "told paid 1", rejected]

@@ -16,6 +16,9 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 
 from assent import gated
+from assent.gate.task import Task
+from assent.gate.upstream import NS_SEP, interrupt_id
+from assent.kernel import canonical
 from tests.gate.desk import CONFIG, PAY, SEND, THREAD, Desk, asked, ids, script
 from tests.scoreboard import Count, RecordScore
 
@@ -167,3 +170,58 @@ def test_decided_call_runs_while_the_other_is_pending(desk: Desk) -> None:
     desk.decide(item=waiting)
     desk.go_on(agent)
     assert desk.ran == [SEND, PAY]
+
+
+def one_id(*amounts: int) -> dict[str, Any]:
+    """Payments that a model makes at once under one call id."""
+    made = [{"name": "pay", "args": {"amount": amount}, "id": "x"} for amount in amounts]
+    return {"messages": [AIMessage("", tool_calls=made)]}
+
+
+def decided_by_amount(desk: Desk, verdicts: dict[int, tuple[str, dict[str, Any]]]) -> tuple[list[int], list[str]]:
+    """The amounts that were asked about, and the messages that the model gets for them in its order."""
+    graph = plain_graph(gated(inbox=desk.inbox)(tool(desk.pay)))
+    result, seen = graph.invoke(one_id(*verdicts), CONFIG), []
+    while asked(result):
+        for item in desk.inbox.items():
+            verb, said = verdicts[item.args["amount"]]
+            seen.append(item.args["amount"])
+            desk.decide(verb, item, **said)
+        result = desk.go_on(graph)
+    return sorted(seen), [message.content for message in result["messages"][1:]]
+
+
+REJECTED = "User rejected the tool call for `pay` with reason: no"
+REJECT = ("reject", {"message": "no"})
+APPROVE: tuple[str, dict[str, Any]] = ("approve", {})
+
+
+@pytest.mark.promise("P1", "P3")
+@pytest.mark.parametrize(
+    ("verdicts", "paid", "messages"),
+    [
+        ({1: APPROVE, 2: REJECT}, [1], ["paid 1", REJECTED]),
+        ({1: REJECT, 2: APPROVE}, [2], [REJECTED, "paid 2"]),
+        ({1: APPROVE, 2: APPROVE}, [1, 2], ["paid 1", "paid 2"]),
+        ({1: ("edit", {"args": {"amount": 7}}), 2: REJECT}, [7], ["paid 7", REJECTED]),
+        ({1: ("edit", {"args": {"amount": 7}}), 2: APPROVE}, [2, 7], ["paid 7", "paid 2"]),
+        ({1: ("respond", {"message": "later"}), 2: APPROVE}, [2], ["later", "paid 2"]),
+    ],
+)
+def test_two_calls_under_one_call_id_get_their_own_answers(
+    desk: Desk, verdicts: dict[int, tuple[str, dict[str, Any]]], paid: list[int], messages: list[str]
+) -> None:
+    assert decided_by_amount(desk, verdicts) == ([1, 2], messages)
+    assert sorted(args["amount"] for _, args in desk.ran) == paid
+
+
+def test_control_with_one_series_for_a_call_id_a_call_is_never_asked_about(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shared(task: Task, call: Any, answered: int) -> str:
+        return interrupt_id(f"{task.ns}{NS_SEP}gate {canonical.digest([call.call_id, call.tool])}", answered)
+
+    monkeypatch.setattr(Task, "question_id", shared)
+    seen, messages = decided_by_amount(desk, {1: ("edit", {"args": {"amount": 7}}), 2: REJECT})
+    assert len(seen) == 1
+    assert messages[0] == messages[1]

@@ -208,9 +208,8 @@ async def test_a_standing_approval_is_used_up(store: AnyStore) -> None:
 
 
 async def test_unknown_questions_have_no_answers(store: AnyStore) -> None:
-    look = partial(gate.asked, thread_id=THREAD, call_id="c", interrupt_ids=["1", "2"])
-    assert await store.read(DEFAULT_TENANT, look) == {}
     call = Call(THREAD, "c", "send", {}, "tools:1")
+    assert await store.read(DEFAULT_TENANT, partial(gate.asked, call=call, interrupt_ids=["1", "2"])) == {}
     consume = partial(gate.consume, call=call, attempt=None, has_answer=lambda interrupt_id: True)
     passage = await store.write(DEFAULT_TENANT, consume)
     assert passage.passing is Passing.ASK

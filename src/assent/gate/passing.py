@@ -128,10 +128,12 @@ def _first_look(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], tuple[
 @dataclass(frozen=True, slots=True)
 class _Questions:
     """The gate's questions about one call in one task. `answered` has the answers, oldest first; those of `decided`
-    questions are valid. `next_id` is the id of the open question, or of the next one."""
+    questions are valid. `items` are the items of all of them. `next_id` is the id of the open question, or of the next
+    one."""
 
     answered: Mapping[str, Json]
     decided: Collection[str]
+    items: Collection[str]
     next_id: str
     exist: bool
     by_position: Collection[str]
@@ -139,17 +141,18 @@ class _Questions:
 
 
 def _asked(task: Task, keeper: Keeper, call: Call, tx: Tx) -> _Questions:
-    by_position = gate.asked(tx, call.thread_id, call.call_id, task.positions)
-    earlier = [id for id, question in by_position.items() if question.call_id == call.call_id]
+    by_position = gate.asked(tx, call, task.positions)
+    earlier = [id for id, question in by_position.items() if question.about_call]
     answered = dict[str, Json]()
     for next_id in chain(earlier, map(partial(task.question_id, call), count())):
         answer = keeper.answer(tx, call.thread_id, next_id)
         if answer is None:
             break
         answered[next_id] = answer
-    questions = gate.asked(tx, call.thread_id, call.call_id, [*answered, next_id])
+    questions = gate.asked(tx, call, [*answered, next_id])
     decided = {id for id, question in questions.items() if question.decided}
-    return _Questions(answered, decided, next_id, bool(questions or answered), by_position.keys())
+    items = {question.item_id for question in questions.values()}
+    return _Questions(answered, decided, items, next_id, bool(questions or answered), by_position.keys())
 
 
 def _judging(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], Judged]:
@@ -177,16 +180,18 @@ def _granted(task: Task, keeper: Keeper, guarded: Guarded, made: Call, asked: _Q
     valid = (answer for id, answer in asked.answered.items() if id in asked.decided)
     verdicts = [verdict for answer in valid if (verdict := asking.read(made, answer)) is not None]
     declined = next((verdict for verdict in verdicts if verdict.verb in (Verb.REJECT, Verb.RESPOND)), None)
-    if declined is not None:  # first, so that an equal call keeps its grant
-        yield from _noted(mark_answers)
-        return guarded.declined(declined)
     changed = (replace(made, args=edit.args) for edit in verdicts if edit.verb is Verb.EDIT)
     edits = [edit for edit in changed if canonical.text(edit.args) != canonical.text(made.args)]
     forbidden = judged if judged.effect is Effect.NEVER else (yield from _forbidden(task, keeper, edits))
     standing = None if asked.exist else _standing(task, keeper, made, judged)
     passing = partial(_consuming, task) if forbidden is None else _recalling
+    if declined is not None:  # starts nothing, so that an equal call keeps its grant
+        passing = partial(_recalling, of_items=asked.items)
     call, passage = yield from _consumed(keeper, made, edits, passing)
     match passage:
+        case Passage(Passing.ASK) if declined is not None:
+            yield from _noted(mark_answers)
+            return guarded.declined(declined)
         case Passage(Passing.ASK) if forbidden is not None:
             return guarded.forbidden(forbidden.rule)
         case Passage(Passing.GO, Grant() as grant):
@@ -238,8 +243,8 @@ def consume(tx: Tx, call: Call, attempt: Attempt | None, has_answer: Callable[[s
     return heard_after(tx, gate.consume(tx, call, attempt, has_answer))
 
 
-def _recalling(keeper: Keeper, call: Call) -> Callable[[Tx], Passage]:
-    return partial(grants.recall, call=call, attempt=keeper.attempt)
+def _recalling(keeper: Keeper, call: Call, of_items: Collection[str] | None = None) -> Callable[[Tx], Passage]:
+    return partial(grants.recall, call=call, attempt=keeper.attempt, of_items=of_items)
 
 
 def _made(keeper: Keeper, grant: Grant, args: Json) -> Steps:

@@ -37,7 +37,7 @@ from assent.gate.upstream import (
 )
 from assent.kernel import canonical
 from assent.kernel.canonical import Json
-from assent.review.model.grants import Call
+from assent.review.model.grants import Call, mark
 
 _POLL_SECONDS = 0.005
 
@@ -144,9 +144,10 @@ class Task:
         return self._turns.made[kind] - 1
 
     def question_id(self, call: Call, answered: int) -> str:
-        """The id of the gate's question about this call after so many answered ones. The segment between the namespace
-        and the number has no colon, so the id belongs to no position and to no task of a nested graph."""
-        return interrupt_id(f"{self.ns}{NS_SEP}gate {canonical.digest([call.call_id, call.tool])}", answered)
+        """The id of the gate's question about this call after so many answered ones. Calls with one call id but other
+        arguments or another tool have series of their own. The segment between the namespace and the number has no
+        colon, so the id belongs to no position and to no task of a nested graph."""
+        return interrupt_id(f"{self.ns}{NS_SEP}gate {mark(call.call_id, call.tool, call.args)}", answered)
 
     @property
     def positions(self) -> list[str]:

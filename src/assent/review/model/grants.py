@@ -98,6 +98,14 @@ def seal(*, tenant: str, thread_id: str, item_id: str, revision: int, tool: str,
     return canonical.digest({**agreed, "tool": tool, "args": args, "call_id": call_id})
 
 
+def mark(call_id: Json, tool: Json, args: Json) -> str:
+    """Distinguishes the calls of one task. Arguments that are not JSON are left out: no grant can cover them."""
+    try:
+        return canonical.digest([call_id, tool, args])
+    except canonical.NotJson:
+        return canonical.digest([call_id, tool])
+
+
 def covers(grant: Grant, tenant: str, call: Call) -> bool:
     """Whether this grant is for exactly this call."""
     hash = seal(

@@ -17,7 +17,7 @@ from assent.kernel.store.tables import grants as grant_table
 from assent.kernel.store.transaction import Tx
 from assent.outbox.model import RESUME, DeliveryStatus
 from assent.review.dialects.langchain import tool_approval
-from assent.review.model.grants import GATE, Call, GrantStatus, Passage, Passing, covers
+from assent.review.model.grants import GATE, Call, GrantStatus, Passage, Passing, covers, mark
 from assent.review.model.items import Execution, Item, ItemStatus
 from assent.review.model.lifecycle import Executed
 from assent.review.model.policies import Call as PolicyCall
@@ -104,10 +104,11 @@ _GO_ON = _THIS.values(result=bindparam("new_result"), run_id=bindparam("run"), a
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question of the gate. `decided`: it was decided or closed; before that, no answer to it is valid."""
+    """A question of the gate. `about_call`: about exactly the call that was looked for. `decided`: it was decided or
+    closed; before that, no answer to it is valid."""
 
-    call_id: str
-    doubt: bool
+    item_id: str
+    about_call: bool
     decided: bool
 
 
@@ -124,17 +125,22 @@ class Judged:
     """Whether any single approval is enough, without named deciders, a second person or a proof of presence."""
 
 
-def asked(tx: Tx, thread_id: str, call_id: str, interrupt_ids: Collection[str]) -> dict[str, Asked]:
-    """The questions of the gate among these interrupts, and their calls."""
+def asked(tx: Tx, call: Call, interrupt_ids: Collection[str]) -> dict[str, Asked]:
+    """The questions of the gate among these interrupts."""
     questions: dict[str, Asked] = {}
-    for row in tx.all(_OF_INTERRUPTS, thread=thread_id, ids=list(interrupt_ids)):
+    for row in tx.all(_OF_INTERRUPTS, thread=call.thread_id, ids=list(interrupt_ids)):
         if row.doubt_id in interrupt_ids:
-            questions[row.doubt_id] = Asked(call_id, doubt=True, decided=False)
+            questions[row.doubt_id] = Asked(row.item_id, about_call=True, decided=False)
         if row.interrupt_id in interrupt_ids and _is_ours(row):
             # a delivered request for a revision is also an answer: a rejection with notes
             decided = row.status != ItemStatus.PENDING and row.resolution != Resolution.SUPERSEDED
-            questions[row.interrupt_id] = Asked(str(row.asked.get("tool_call_id")), doubt=False, decided=decided)
+            questions[row.interrupt_id] = Asked(row.item_id, _is_about(row.asked, call), decided)
     return questions
+
+
+def _is_about(asked: dict[str, Json], call: Call) -> bool:
+    named = mark(asked.get("tool_call_id"), asked.get("name"), asked.get("args"))
+    return named == mark(call.call_id, call.tool, call.args)
 
 
 def _is_ours(row: Row[Any]) -> bool:
@@ -179,10 +185,10 @@ def _continue_after_pause(
 ) -> Passage | None:
     """None if the call has not paused, or if its question cannot be raised again, which is a doubt. A pause without a
     question is a breakpoint of a nested graph: a task that resumes has passed it."""
-    started = tx.first(_STARTED, thread=call.thread_id, call=call.call_id, in_task=call.task)
-    doubtful = grants.in_doubt(tx, started.item_id) if started else []
-    grant = next((candidate for candidate in doubtful if started and candidate.id == started.grant_id), None)
-    if grant is None or not isinstance(grant.result, dict) or not covers(grant, tx.tenant, call):
+    rows = tx.all(_STARTED, thread=call.thread_id, call=call.call_id, in_task=call.task)
+    started = (grant for row in rows for grant in grants.in_doubt(tx, row.item_id) if grant.id == row.grant_id)
+    grant = next((candidate for candidate in started if covers(candidate, tx.tenant, call)), None)
+    if grant is None or not isinstance(grant.result, dict):
         return None
     if attempt is not None:
         checkpoints.hold(tx, attempt)

@@ -106,15 +106,19 @@ def was_begun(tx: Tx, call: Call) -> bool:
     return tx.first(_BEGUN_IN_TASK, thread=call.thread_id, call=call.call_id, in_task=call.task) is not None
 
 
-def recall(tx: Tx, call: Call, attempt: Attempt | None) -> Passage:
-    """The state of a call that is now forbidden: it never runs again, even if its tool is idempotent."""
+def recall(tx: Tx, call: Call, attempt: Attempt | None, of_items: Collection[str] | None = None) -> Passage:
+    """The state of a call that is now forbidden or declined: it never runs again, even if its tool is idempotent. With
+    `of_items`, only the grants of these items count."""
     if attempt is not None:
         checkpoints.hold(tx, attempt)
     recorded = (_grant(row) for row in tx.all(_OF_CALL, thread=call.thread_id, call=call.call_id))
     taken = [
         grant
         for grant in recorded
-        if grant.status in _TAKEN and grant.task == call.task and covers(grant, tx.tenant, call)
+        if grant.status in _TAKEN
+        and grant.task == call.task
+        and covers(grant, tx.tenant, call)
+        and (of_items is None or grant.item_id in of_items)
     ]
     begun = next((grant for grant in taken if grant.status is GrantStatus.STARTED), None)
     if not taken:

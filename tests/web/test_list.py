@@ -177,7 +177,7 @@ async def test_header_stays_while_the_list_scrolls(server: Server, reader: Page,
 async def test_tab_shows_the_number_and_the_live_region_tells_changes(server: Server, reader: Page, type: str) -> None:
     ask(server, type=type, title="one")
     await reader.goto(f"{server.url}/inbox?q=type:{type}")
-    count = reader.locator("#inboxes > a .count")
+    count = reader.locator("#inboxes > a .count").first
     before = int((await count.inner_text()).rstrip("+").replace(",", ""))
     assert (await reader.title()).startswith(f"({before}) ")
     ask(server, type=type, title="two")

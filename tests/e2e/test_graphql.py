@@ -23,6 +23,7 @@ CHANGED = """
     subscription($id: ID, $after: ID) {
         onInboxItemStatusChanged(itemId: $id, after: $after) { kind item { id status } }
     }"""
+WITH_ARGUMENTS = CHANGED.replace("id status", "id revision hash actions { argsText }")
 MANY = "subscription { " + " ".join(f"a{n}: onInboxItemStatusChanged {{ kind }}" for n in range(50)) + "}"
 Json = dict[str, Any]
 
@@ -122,6 +123,34 @@ async def test_changes_of_one_item_arrive_as_server_sent_events(
                 await agent.post(f"/api/inbox/items/{item['id']}/cancellation", json={})
     assert [change["kind"] for change in changes] == ["item.created", "item.cancelled"]
     assert changes[1]["item"] == {"id": item["id"], "status": "CANCELLED"}
+
+
+@pytest.mark.promise("P5")
+async def test_arguments_in_a_subscription_belong_to_the_hash_beside_them(
+    server: ServerProcess, agent: httpx.AsyncClient
+) -> None:
+    reviewer = {"x-api-key": server.printed("reviewer key")}
+    made = await agent.post("/api/inbox/items", json={"type": "pay", "title": "Pay", "actions": [pay(5)]})
+    path, changes = f"/api/inbox/items/{made.json()['id']}", list[Json]()
+    async with (
+        socket(server, **reviewer) as connection,
+        httpx.AsyncClient(base_url=server.url, headers=reviewer) as ana,
+    ):
+        await subscribe(connection, WITH_ARGUMENTS, id=made.json()["id"], after="0")
+        while len(changes) < 3:
+            changes.append((await received(connection))["payload"]["data"]["onInboxItemStatusChanged"])
+            if len(changes) == 1:
+                seen = {name: changes[0]["item"][name] for name in ("revision", "hash")}
+                await ana.post(f"{path}/revision-request", json={**seen, "notes": "less"})
+                await agent.post(f"{path}/resubmission", json={"actions": [pay(999)]})
+        current = (await ana.get(path)).json()
+    shown = changes[-1]["item"]
+    assert (shown["revision"], shown["hash"]) == (2, current["hash"])
+    assert [json.loads(action["argsText"]) for action in shown["actions"]] == [{"cents": 999}]
+
+
+def pay(cents: int) -> Json:
+    return {"name": "pay", "args": {"cents": cents}}
 
 
 # Who may open one

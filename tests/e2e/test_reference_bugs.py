@@ -251,12 +251,13 @@ async def test_15_an_unknown_run_is_not_found(http: httpx.AsyncClient, client: L
 
 async def test_15_stateless_run_is_found_at_its_content_location(http: httpx.AsyncClient, tmp_path: Path) -> None:
     gates = Gates(tmp_path)
-    for way in ("stream", "wait"):
+    run = r"/runs/[0-9a-f-]{36}"
+    for way, expected in (("stream", rf"{run}/stream"), ("wait", rf"/threads/[0-9a-f-]{{36}}{run}/join")):
         body = {"assistant_id": "slow", "input": gates.input()}
         async with http.stream("POST", f"/runs/{way}", json=body) as running:
             await gates.reached("a")
             location = running.headers["location"]
-            assert re.fullmatch(r"(/threads/[0-9a-f-]{36})?/runs/[0-9a-f-]{36}/(stream|join)", location)
+            assert re.fullmatch(expected, location)
             async with http.stream("GET", location) as again:
                 gates.open()
                 assert again.status_code == 200

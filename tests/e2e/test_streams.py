@@ -196,7 +196,10 @@ async def test_debug_mode_streams_checkpoints_and_tasks(http: httpx.AsyncClient)
     assert [sorted(question) for question in finished["interrupts"]] == [["id", "value"]]
     for checkpoint in of("checkpoints", seen):
         assert {"config", "metadata", "values", "next", "parent_config", "tasks"} <= checkpoint.keys()
+        assert "checkpoint" not in checkpoint  # only `debug` has the addresses, as on the reference
         assert not any(name.startswith("__") for name in checkpoint["config"]["configurable"])
+    debugged = [data["payload"] for data in of("debug", seen) if data["type"] == "checkpoint"]
+    assert all({"checkpoint", "parent_checkpoint"} <= payload.keys() for payload in debugged)
     kinds = Counter(data["type"] for data in of("debug", seen))
     assert kinds == {"checkpoint": 2, "task": 1, "task_result": 1}
     results = [data["payload"] for data in of("debug", seen) if data["type"] == "task_result"]

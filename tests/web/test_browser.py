@@ -89,7 +89,8 @@ async def test_without_scripts_the_demos_draft_is_read_and_approved(server: Serv
         await expect(page.get_by_text("Agent’s explanation")).to_be_visible()
         item_id = page.url.rpartition("/")[2]
         await page.get_by_role("button", name="Approve", exact=True).click()
-        await expect(page.get_by_role("status")).to_contain_text("Approved")
+        title = stands(server, item_id)["title"]
+        await expect(page.get_by_role("status")).to_contain_text(f"Approved: {title}")
         await expect(page.get_by_role("button", name="Undo")).to_be_visible()
         assert stands(server, item_id)["status"] == "APPROVED"
 

@@ -59,7 +59,7 @@ def complete(method: str | None, result: Json) -> Json:
 
 
 def asked(message: Message, ended: Ended) -> Json | None:
-    """What the client has to ask, if it can ask its user and every question has the form of a short form."""
+    """The questions for the client, if it can ask its user and every question has the form of a short form."""
     capabilities = _meta(message).get(_CAPABILITIES_KEY)
     if ended.pause is None or not isinstance(capabilities, dict) or "elicitation" not in capabilities:
         return None

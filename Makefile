@@ -18,9 +18,13 @@ help: ## List the targets
 	@tools/setup runtime
 	@touch $@
 
+.venv/.extras: .venv/.runtime requirements/extras.txt
+	@tools/setup extras
+	@touch $@
+
 .venv/.dev: pyproject.toml requirements/dev.txt
 	@tools/setup dev
-	@touch .venv/.runtime $@
+	@touch .venv/.runtime .venv/.extras $@
 
 .tools/fuzz/.stamp: requirements/fuzz.txt
 	@tools/setup fuzz
@@ -35,29 +39,45 @@ setup: .venv/.runtime bytecode ## Install Assent into .venv (leaves .venv/bin/as
 
 .PHONY: bytecode
 bytecode: .venv/.runtime
-	@$(bin)/python -m compileall -q src/assent
+	@$(bin)/python -m compileall -q -j 2 src/assent
+
+.PHONY: extras
+extras: .venv/.extras ## Add the optional parts: the assistant, import from checkpointers, the triage screen
 
 .PHONY: demo
-demo: setup ## Start Assent with a ready-made agent, on this machine only
+demo: setup extras ## Start Assent with a ready-made agent, on this machine only
 	@$(bin)/assent demo $(ARGS)
 
 .tools/javascript/.stamp: tests/e2e/js/package.json tests/e2e/js/package-lock.json
-	@tools/setup-javascript
+	@tools/setup-javascript javascript
+
+.tools/langgraphjs/.stamp: tests/federation/js/package.json tests/federation/js/package-lock.json
+	@tools/setup-javascript langgraphjs
 
 .PHONY: javascript
-javascript: .tools/javascript/.stamp
+javascript: .tools/javascript/.stamp .tools/langgraphjs/.stamp
+
+.tools/aegra/.stamp: requirements/aegra.txt
+	@tools/setup aegra
+	@touch $@
+
+.PHONY: deployments
+deployments: .tools/reference/.stamp .tools/langgraphjs/.stamp .tools/aegra/.stamp
 
 .PHONY: chromium
 chromium: .venv/.dev
 	@tools/setup-chromium
 
 .PHONY: test
-test: check chromium javascript .tools/reference/.stamp ## Run the checks and the whole test suite (ARGS="-k name" narrows it)
+test: check bytecode chromium javascript deployments ## Run the checks and the whole test suite (ARGS="-k name" narrows it)
 	@tools/run-tests -n $(WORKERS) $(ARGS)
 
+# The stores named `memory` run the code of `sqlite`: `make test` has them.
+quick := not postgres and not procrastinate and not [memory and not missing_defence
+
 .PHONY: quick
-quick: .venv/.dev ## Run the tests for the loop while you work: units, contract on SQLite, REST
-	@$(bin)/python -m pytest -n $(WORKERS:auto=logical) tests/unit tests/contract tests/api -k "not postgres and not missing_defence" $(ARGS)
+quick: .venv/.dev bytecode ## Run the tests for the loop while you work: units, contract on SQLite, REST
+	@$(bin)/python -m pytest -n $(WORKERS:auto=logical) tests/unit tests/contract tests/api -k "$(quick)" $(ARGS)
 
 .PHONY: check
 check: .venv/.dev ## Lint, types, direction of imports
@@ -72,11 +92,17 @@ fmt: .venv/.dev ## Format the code and fix what can be fixed
 	@$(bin)/ruff format
 
 .PHONY: bench
-bench: .venv/.dev .tools/reference/.stamp bytecode ## Measure against floor and peers (ARGS="name" chooses)
-	@$(bin)/python -m bench $(ARGS)
+bench: .venv/.dev .tools/reference/.stamp bytecode ## Measure against floor and peers, into docs/benchmarks.md (ARGS="name" chooses)
+	@tools/setup installed
+	@$(bin)/python -m bench --write $(ARGS)
+
+.PHONY: profile
+profile: .venv/.dev bytecode ## Show where a server spends its processor time (ARGS="chat --long 500"; ARGS="--calls" counts calls)
+	@tools/setup installed
+	@$(bin)/python -m bench.profile $(ARGS)
 
 .PHONY: scoreboard
-scoreboard: chromium ## Run the promises' measures at full count and write docs/scoreboard.md
+scoreboard: chromium deployments ## Run the promises' measures at full count and write docs/scoreboard.md
 	@$(bin)/python -m pytest -m scoreboard --scoreboard --timeout=0 $(ARGS)
 
 .PHONY: lock

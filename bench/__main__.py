@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from bench import document
 from bench.machine import machine_facts, today
 from bench.rows import Row
 
@@ -23,7 +24,7 @@ PREFIX = "bench_"
 
 def main(argv: list[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
-    rows = list(run_all(arguments.names or available()))
+    rows = list(run_all(arguments.names or available(), write=arguments.write))
     print_json(rows) if arguments.json else print_table(rows)
     return 0 if all(row.ok for row in rows) else 1
 
@@ -32,10 +33,13 @@ def available(folder: Path = Path(__file__).parent) -> list[str]:
     return sorted(file.stem.removeprefix(PREFIX) for file in folder.glob(f"{PREFIX}*.py"))
 
 
-def run_all(names: Iterable[str]) -> Iterator[Row]:
+def run_all(names: Iterable[str], *, write: bool = False) -> Iterator[Row]:
     for name in names:
         print(f"{name} …", file=sys.stderr, flush=True)
-        yield from import_module(f"bench.{PREFIX}{name}").run()
+        rows = import_module(f"bench.{PREFIX}{name}").run()
+        if write:
+            document.write(name, rows)
+        yield from rows
 
 
 def print_table(rows: Iterable[Row]) -> None:
@@ -59,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Assent against floor and peers.")
     parser.add_argument("names", nargs="*", type=_known, metavar="NAME", help=", ".join(available()))
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--write", action="store_true", help="write the tables of docs/benchmarks.md as well")
     return parser
 
 

@@ -6,11 +6,12 @@ for a busy machine; the nodes that only ask a person call neither.
 """
 
 import asyncio
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from statistics import quantiles
+from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -20,11 +21,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from assent import LocalInbox
-from assent.assistant.graph import assemble, create_client
+from assent.assistant.graph import assemble
+from assent.assistant.mcp import sharing
+from assent.assistant.mcp.configured import create_client, shared_client
 from assent.assistant.models import executor_model, router_model
 from assent.assistant.nodes import Nodes
 from assent.settings import read_assistant_settings
-from bench.rows import Row, at_most
+from bench.rows import Row, at_most, reported
 
 ROUNDS = 20
 MOST_PAUSES = 10
@@ -37,6 +40,7 @@ SECONDS = {
     "oauth_needed": 1.0,
 }
 """What each node may take, nineteen times out of twenty."""
+STDIO_SECONDS = 0.15
 
 REQUESTS = (
     "schedule something",
@@ -50,11 +54,41 @@ Times = dict[str, list[float]]
 
 
 def run(rounds: int = ROUNDS) -> list[Row]:
+    return [*_turns(rounds), *nodes(rounds)]
+
+
+def _turns(rounds: int) -> list[Row]:
+    first, *later = asyncio.run(turns_over_stdio(rounds))
+    return [
+        reported("assistant: MCP part of the first turn, stdio", first * 1e3, "ms"),
+        at_most("assistant: MCP part of a later turn, stdio", median(later) * 1e3, "ms", target=STDIO_SECONDS * 1e3),
+    ]
+
+
+def nodes(rounds: int) -> list[Row]:
     times = asyncio.run(measured(rounds))
     return [
         at_most(f"assistant: {name}, p95", _p95(times[name]) * 1e3, "ms", target=seconds * 1e3)
         for name, seconds in SECONDS.items()
     ]
+
+
+async def turns_over_stdio(rounds: int) -> list[float]:
+    """What a server that a command starts adds to each turn: its tools are listed before and after a person's decision,
+    and a tool is called."""
+    times = []
+    with TemporaryDirectory(prefix="assent-bench-") as folder:
+        command = f"{sys.executable} -m assent calendar --stdio --database {folder}/calendar.db"
+        settings = read_assistant_settings({"ASSISTANT_MCP_COMMAND": command})
+        for _ in range(rounds + 1):
+            began = time.perf_counter()
+            await shared_client(settings).tools()
+            servers = shared_client(settings)
+            await servers.ready("list_calendars")
+            await servers.call("list_calendars", {})
+            times.append(time.perf_counter() - began)
+        await sharing.close_all()
+    return times
 
 
 async def measured(rounds: int) -> Times:

@@ -72,7 +72,7 @@ def _decisions() -> list[Row]:
     answered, started = (min((_figures(one, index) for one in rounds), key=median) for index in (0, 1))
     late = started[int(0.95 * len(started))]
     return [
-        at_most("decide → approved call begins, p50", median(started), "ms", target=25),
+        at_most("decide → approved call begins, p50", median(started), "ms", target=12),
         Row("decide → approved call begins, p95", late, "ms", "reported", True),
         Row("decide → answered, p50", median(answered), "ms", "reported", True),
     ]

@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,17 @@ class Floor:
         self._process = process
 
     def calls(self, graph: str, count: int) -> list[float]:
-        """Milliseconds of each of `count` calls."""
+        """Milliseconds of each of `count` calls, on threads that take turns."""
+        return self._asked(graph, [[f"{graph}-{number % THREADS}", {"text": "hi"}] for number in range(count)])
+
+    def turns(self, thread_id: str, inputs: Sequence[object]) -> list[float]:
+        """Milliseconds of each turn of a conversation."""
+        return self._asked("chat", [[thread_id, input] for input in inputs])
+
+    def _asked(self, graph: str, calls: Sequence[object]) -> list[float]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps([graph, count]) + "\n")
+        self._process.stdin.write(json.dumps([graph, calls]) + "\n")
         self._process.stdin.flush()
         taken: list[float] = json.loads(self._process.stdout.readline())
         return taken
@@ -55,14 +62,14 @@ async def _obey(database: str) -> None:
     async with AsyncSqliteSaver.from_conn_string(database) as saver:
         graphs = {name: builder.compile(checkpointer=saver) for name, builder in builders.items()}
         while line := await asyncio.to_thread(sys.stdin.readline):
-            name, count = json.loads(line)
-            taken = [await _call(graphs[name], f"{name}-{number % THREADS}") for number in range(count)]
+            name, calls = json.loads(line)
+            taken = [await _call(graphs[name], thread_id, input) for thread_id, input in calls]
             print(json.dumps(taken), flush=True)
 
 
-async def _call(graph: Any, thread_id: str) -> float:
+async def _call(graph: Any, thread_id: str, input: Any) -> float:
     started = time.perf_counter()
-    await graph.ainvoke({"text": "hi"}, {"configurable": {"thread_id": thread_id}})
+    await graph.ainvoke(input, {"configurable": {"thread_id": thread_id}})
     return (time.perf_counter() - started) * 1000
 
 

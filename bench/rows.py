@@ -22,11 +22,11 @@ class Row:
 
 
 def at_least(name: str, value: float, unit: str, *, target: float, peer: float | None = None) -> Row:
-    return Row(name, value, unit, f"≥ {target:g} {unit}", value >= target, peer)
+    return Row(name, value, unit, f"≥ {target:g} {unit}".rstrip(), value >= target, peer)
 
 
 def at_most(name: str, value: float, unit: str, *, target: float, peer: float | None = None) -> Row:
-    return Row(name, value, unit, f"≤ {target:g} {unit}", value <= target, peer)
+    return Row(name, value, unit, f"≤ {target:g} {unit}".rstrip(), value <= target, peer)
 
 
 def ratio_at_least(name: str, value: float, unit: str, *, peer: float, target: float) -> Row:

@@ -6,13 +6,20 @@ An `async def test_…` runs by itself on asyncio (anyio's plugin in auto mode);
 import faulthandler
 import gc
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
+
+from tests import forking
 
 # Read once, when langgraph is first imported: it has to stand before any test module is.
 os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
+
+# Even with PYTHONDONTWRITEBYTECODE: to compile the modules takes half of the time in which a worker collects the tests.
+sys.dont_write_bytecode = False
 
 _HANGS = 240.0
 _STDERR = pytest.StashKey[int]()
@@ -22,6 +29,7 @@ pytest_plugins = (
     "tests.missing",  # before those that import it
     "tests.browser",
     "tests.endpoints",
+    "tests.javascript",
     "tests.postgres",
     "tests.promises",
     "tests.scoreboard",
@@ -33,7 +41,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_STDERR] = os.dup(2)  # before tests have theirs captured
     settings.register_profile("quick", deadline=None, derandomize=True, max_examples=50)
     settings.register_profile("scoreboard", deadline=None, max_examples=1000, print_blob=True)
-    settings.load_profile("scoreboard" if config.getoption("scoreboard") else "quick")
+    if config.getoption("scoreboard"):
+        settings.load_profile("scoreboard")
+    else:
+        settings.load_profile("quick")
+        _keep_examples_of_a_seed()
+
+
+def _keep_examples_of_a_seed() -> None:
+    """Hypothesis mixes in constants of every module that is imported. Without them a seed gives the same examples
+    whatever else a worker has collected, and a worker starts two seconds sooner."""
+    providers._get_local_constants = lambda: providers._local_constants
+
+
+def pytest_sessionfinish() -> None:
+    forking.end()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -13,6 +13,7 @@ import gc
 import importlib
 import json
 import os
+import runpy
 import select
 import signal
 import socket
@@ -25,6 +26,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, NoReturn
+
+from assent.surfaces import extensions
 
 ROOT = Path(__file__).parents[1]
 ASSENT = [sys.executable, "-m", "assent"]
@@ -41,7 +44,10 @@ PRELOADED = [
     ),
     *("assent.runs.queues.procrastinate", "assent.runs.bus.postgres", "assent.runs.checkpoints.saver"),
     *("assent.gate.middleware", "assent.assistant.calendar.server", "assent.assistant.graph"),
-    *("uvicorn", "uvloop", "alembic.command", "rich.table", "langgraph.graph", "langchain.agents", "psycopg_pool"),
+    *("assent.audit.signatures", "assent.outbox.webhooks"),
+    *("uvicorn", "uvicorn.lifespan.off", "uvicorn.protocols.websockets.websockets_sansio_impl", "uvloop"),
+    *("alembic.command", "h11", "httpcore", "langchain.agents", "langchain_core.language_models.fake_chat_models"),
+    *("langgraph.func", "langgraph.graph", "psycopg_pool", "rich.table"),
 ]
 
 CLIENT = f"""#!{sys.executable} -SE
@@ -91,14 +97,29 @@ def forker() -> Path:
     return address
 
 
+def end() -> None:
+    """Ends the process that forks, if there is one: a child left behind is a warning, and so a failure, of the run."""
+    while _kept:
+        process = _kept.pop()
+        process.communicate()
+    forker.cache_clear()
+
+
 _kept: list[subprocess.Popen[str]] = []
 
 
 class Forked:
-    """An `assent` process. `stderr` is None where errors go the way of the output."""
+    """An `assent` process, or another program of Python: `-m` and a module, or `-c` and code. `stderr` is None
+    where errors go the way of the output."""
 
     def __init__(
-        self, arguments: Sequence[str], *, folder: Path, environment: Mapping[str, str], errors_apart: bool = False
+        self,
+        arguments: Sequence[str],
+        *,
+        folder: Path,
+        environment: Mapping[str, str],
+        errors_apart: bool = False,
+        program: Sequence[str] = ASSENT[1:],
     ) -> None:
         self.returncode: int | None = None
         self.stdout, output = _pipe()
@@ -110,6 +131,7 @@ class Forked:
         self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._connection.connect(str(forker()))
         call = {"arguments": list(arguments), "folder": str(folder), "environment": dict(environment)}
+        call["program"] = list(program)
         socket.send_fds(self._connection, [json.dumps(call).encode()], [0, output, errors])
         os.close(output)
         os.close(errors)
@@ -156,6 +178,7 @@ def _serve(address: str) -> None:
     """Until the standard input is closed: the process that started this one is gone."""
     for name in PRELOADED:
         importlib.import_module(name)
+    extensions.installed()
     gc.freeze()
     running: dict[int, socket.socket] = {}
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
@@ -210,20 +233,24 @@ def _execute(call: dict[str, object], files: Sequence[int]) -> NoReturn:
         os.dup2(file, number)
         os.close(file)
     arguments, environment, folder = call["arguments"], call["environment"], call["folder"]
+    program = call.get("program", ASSENT[1:])
     assert isinstance(arguments, list)
     assert isinstance(environment, dict)
+    assert isinstance(program, list)
     os.chdir(str(folder))
     os.environ.clear()
     os.environ.update(environment)
     time.tzset()
     sys.argv = ["assent", *arguments]
-    sys.orig_argv = [*ASSENT, *arguments]
+    sys.orig_argv = [sys.executable, *program, *arguments]
     sys.path[0] = str(folder)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    from assent.surfaces.cli.main import main
-
-    main()
+    how, what = program
+    if how == "-c":
+        exec(what, {"__name__": "__main__"})  # noqa: S102 - a script of the tests
+    else:
+        runpy.run_module(what, run_name="__main__")
     sys.exit()
 
 

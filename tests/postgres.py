@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -60,9 +60,8 @@ class Cluster:
         return self._name(name)
 
     def drop_all(self) -> None:
-        with psycopg.connect(self.url) as connection:
-            query = "SELECT datname FROM pg_database WHERE starts_with(datname, %s)"
-            names = [name for (name,) in connection.execute(query, [self._name("")])]
+        query = "SELECT datname FROM pg_database WHERE starts_with(datname, %s)"
+        names = [name for (name,) in self._connection.execute(query, [self._name("")])]
         for name in names:
             self._execute("DROP DATABASE {} WITH (FORCE)", name)
 
@@ -74,8 +73,15 @@ class Cluster:
     @cached_property
     def _strategy(self) -> str:
         """To copy the template's files takes half the time of writing it to the log, page by page."""
-        with psycopg.connect(self.url) as connection:
-            return "STRATEGY file_copy" if connection.info.server_version >= 150_000 else ""
+        return "STRATEGY file_copy" if self._connection.info.server_version >= 150_000 else ""
+
+    @cached_property
+    def _connection(self) -> psycopg.Connection:
+        """Kept open: to connect costs as much as to create a database."""
+        return psycopg.connect(self.url, autocommit=True)
+
+    def close(self) -> None:
+        self._connection.close()
 
     def _name(self, suffix: str) -> str:
         return f"{self.session.name}-{suffix}"
@@ -84,16 +90,16 @@ class Cluster:
         return make_url(self.url).set(database=database).render_as_string(hide_password=False)
 
     def _execute(self, statement: str, *names: str) -> None:
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
+        self._connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
 
 
 @pytest.fixture(scope="session")
-def postgres(request: pytest.FixtureRequest) -> Cluster:
+def postgres(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     session = request.config.stash[SESSION]
     session.mkdir(mode=0o755, exist_ok=True)
     external = os.environ.get("ASSENT_TEST_POSTGRES")
-    return Cluster(external or _shared_server_url(session), session)
+    with closing(Cluster(external or _shared_server_url(session), session)) as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -176,7 +182,8 @@ def _place() -> Path:
 def _end(session: Path) -> None:
     external = os.environ.get("ASSENT_TEST_POSTGRES")
     if external and session.exists():
-        Cluster(external, session).drop_all()
+        with closing(Cluster(external, session)) as cluster:
+            cluster.drop_all()
     _remove(session)
 
 

@@ -46,8 +46,10 @@ class ServerProcess:
 
     def _launched(self, environment: dict[str, str]) -> subprocess.Popen[str] | Forked:
         """A copy of a process that has imported everything, unless another program is to run."""
-        if self.command[: len(ASSENT)] == ASSENT:
-            return Forked(self.command[len(ASSENT) :], folder=Path.cwd(), environment=environment)
+        python, *program = self.command[: len(ASSENT)]
+        if [python, *program] == ASSENT or program[:1] == ["-c"]:
+            arguments = self.command[len(ASSENT) :]
+            return Forked(arguments, folder=Path.cwd(), environment=environment, program=program)
         return subprocess.Popen(
             self.command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )

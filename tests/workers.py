@@ -25,6 +25,7 @@ from assent.threads.run_requests import RunRequest
 from tests.servers import ServerProcess, pauses
 
 GRAPHS = Path(__file__).parent / "graphs" / "workers.json"
+SECRET = "a secret of the tests' own, long enough"
 CALLER = operator()
 PATIENCE = 60.0
 UNFENCED = """
@@ -57,9 +58,8 @@ def new_worker(
     """`script` is what a worker without the defence is started by."""
     module = ["-m", "assent"] if fenced else ["-c", script]
     command = [sys.executable, *module, "worker", "--config", str(graphs), "--database", database]
-    secret = "a secret of the tests' own, long enough"
     limits = {"ASSENT_RUN_PATIENCE": "2s", "ASSENT_RUN_CONCURRENCY": "64"}
-    return WorkerProcess(command, {"ASSENT_SECRET_KEY": secret, **limits, **environment})
+    return WorkerProcess(command, {"ASSENT_SECRET_KEY": SECRET, **limits, **environment})
 
 
 @dataclass

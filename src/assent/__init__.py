@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from assent.gate.decorator import gated
+    from assent.gate.elsewhere.inbox import RemoteInbox
     from assent.gate.inbox import LocalInbox
     from assent.gate.keeper import current_grant
     from assent.gate.middleware import ApprovalMiddleware
@@ -27,6 +28,7 @@ __all__ = [
     "HumanInterruptConfig",
     "HumanResponse",
     "LocalInbox",
+    "RemoteInbox",
     "current_grant",
     "gated",
 ]
@@ -35,6 +37,7 @@ _INTERRUPTS = ("ActionRequest", "HumanInterrupt", "HumanInterruptConfig", "Human
 _HOMES = dict.fromkeys(_INTERRUPTS, "assent.review.dialects.human_interrupt") | {
     "ApprovalMiddleware": "assent.gate.middleware",
     "LocalInbox": "assent.gate.inbox",
+    "RemoteInbox": "assent.gate.elsewhere.inbox",
     "current_grant": "assent.gate.keeper",
     "gated": "assent.gate.decorator",
 }

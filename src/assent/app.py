@@ -32,20 +32,21 @@ from assent.kernel.quotas.usage import UsageCount
 from assent.kernel.store import capacity, migrations
 from assent.kernel.store.connections import Connections, divide
 from assent.kernel.store.ports import Queue, Store
-from assent.outbox.model import ANSWER, AUDIT_HEAD, RESUME, WEBHOOK
+from assent.outbox.model import ANSWER, AUDIT_HEAD, GATE_ANSWER, RESUME, WEBHOOK
 from assent.outbox.sender import Carry, Sender
 from assent.outbox.targets import Targets
 from assent.retention import Retention
-from assent.review.agent_rules import AgentPolicies
 from assent.review.deadlines import Deadlines
 from assent.review.deliveries import Deliveries
+from assent.review.heartbeats import Heartbeats
 from assent.review.inbox import Inbox
-from assent.review.item_index import Backfill
 from assent.review.live import Live
 from assent.review.model.policies import ADVISE_ALL, ASK_ALL, Policy
-from assent.review.policies import BUILT_IN, FILE, Policies, read
+from assent.review.policy.agent_rules import AgentPolicies
+from assent.review.policy.policies import BUILT_IN, FILE, Policies, read
 from assent.review.rows import policies, secrets
 from assent.review.samples import Samples
+from assent.review.search.item_index import Backfill
 from assent.review.threads.retraction import Retraction
 from assent.review.workspace_reviews import WorkspaceReviews
 from assent.runs import cancellation
@@ -258,7 +259,7 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
     sender = _sender(store, outbound, Resumption(store, threads.states.end), remote, settings)
     inbox = Inbox(store, targets=outbound.targets, access=ThreadAccess(custom_auth))
     reviews = WorkspaceReviews(store, inbox, targets=outbound.targets)
-    live, deadlines, backfill = Live(store, inbox), Deadlines(store), Backfill(store)
+    live, deadlines, backfill, heartbeats = Live(store, inbox), Deadlines(store), Backfill(store), Heartbeats(store)
     runs = Runs(
         store,
         bus,
@@ -288,6 +289,7 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
         await remote.provide(DEFAULT_TENANT, map(_wanted, settings.deployments))
         await sender.open()
         await deadlines.open()
+        await heartbeats.open()
         await backfill.open()
         await anchoring.open()
         await firing.open()
@@ -319,6 +321,7 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
         await firing.close()
         await anchoring.close()
         await backfill.close()
+        await heartbeats.close()
         await deadlines.close()
         await queue.close()
         await bus.close()
@@ -417,7 +420,8 @@ def _sender(
     from assent.outbox.webhooks import WebhookCarrier
 
     webhooks = WebhookCarrier(outbound, partial(secret_key.load, settings))
-    carriers: dict[str, Carry] = {WEBHOOK: webhooks, RESUME: resumption, ANSWER: AnswerCarrier(store, remote)}
+    answers = AnswerCarrier(store, remote)
+    carriers: dict[str, Carry] = {WEBHOOK: webhooks, RESUME: resumption, ANSWER: answers, GATE_ANSWER: answers.wake}
     if settings.audit_anchor_file is not None:
         carriers[AUDIT_HEAD] = HeadFile(settings.audit_anchor_file)
     return Sender(store, carriers, alone=_on_sqlite(settings))

@@ -7,7 +7,6 @@ decrypts nothing. On a developer's machine it is made on first use and stored be
 from __future__ import annotations
 
 import logging
-import os
 import secrets
 import stat
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from sqlalchemy import make_url
 
 from assent.errors import ConfigError, UnsafeStart
+from assent.kernel import private_file
 from assent.settings import Mode, Settings
 
 _BYTES = 32
@@ -54,16 +54,5 @@ def _stored(file: Path) -> bytes:
 
 
 def _make(file: Path) -> None:
-    """Creates the file atomically; where two processes start at once, the first one's stays."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
-        stream.write(secrets.token_urlsafe(_BYTES) + "\n")
-        stream.flush()
-        os.fsync(stream.fileno())
-    try:
-        os.link(draft, file)
-    except FileExistsError:
+    if not private_file.create(file, f"{secrets.token_urlsafe(_BYTES)}\n".encode()):
         log.debug("another process has made the secret key", extra={"file": str(file)})
-    finally:
-        draft.unlink()

@@ -17,7 +17,7 @@ from datetime import timedelta
 from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -30,6 +30,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
@@ -47,6 +48,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _LISTS = frozenset({"allowed_hosts", "cors_origins", "trusted_proxies", "outbound_allow", "checkpoint_types"})
 _LONGEST = timedelta(days=36_500)
 _FILE_VARIABLE = "ASSENT_SETTINGS"
+_VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>[^}]*))?\}")
 
 DEMO_PORT = 8002
 OFFLINE = "offline"
@@ -240,6 +242,8 @@ class Settings(BaseModel):
     public_url: Annotated[str, AfterValidator(_public_address)] | None = None
     url: Annotated[str, AfterValidator(_web_address)] = "http://127.0.0.1:2024"
     api_key: SecretStr | None = None
+    gate_deployment: Annotated[str, Field(max_length=200)] | None = None
+    gate_patience: Annotated[Duration, Field(ge=timedelta(seconds=1), le=timedelta(minutes=5))] = timedelta(seconds=15)
     outbound_allow: Annotated[tuple[str, ...], AfterValidator(_targets)] = ()
     deployments: Annotated[tuple[DeploymentSettings, ...], BeforeValidator(_parsed), AfterValidator(_distinct)] = ()
     default_multitask_strategy: Strategy = Strategy.REJECT
@@ -314,6 +318,12 @@ def _mcp_address(value: str) -> str:
     return value
 
 
+def _collection(value: str) -> str:
+    """Servers tell an address with a slash at its end from one without."""
+    _web_address(value)
+    return value
+
+
 def _list_or_json(value: Any) -> Any:
     """`a, b` or `["a", "b"]`."""
     return _parsed(value) if isinstance(value, str) and value.lstrip().startswith("[") else _listed(value)
@@ -321,6 +331,80 @@ def _list_or_json(value: Any) -> Any:
 
 def _listed(value: Any) -> Any:
     return _split(value) if isinstance(value, str) else value
+
+
+_Transport = Literal["stdio", "http", "streamable-http", "streamableHttp", "sse"]
+
+
+class McpServerSettings(BaseModel):
+    """An MCP server in the JSON format that MCP clients share. Keys of other clients are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    command: Annotated[str, Field(min_length=1)] | None = None
+    args: tuple[str, ...] = ()
+    env: dict[str, SecretStr] = Field(default_factory=dict)
+    cwd: Path | None = None
+    url: Annotated[str, AfterValidator(_mcp_address)] | None = None
+    headers: dict[str, SecretStr] = Field(default_factory=dict)
+    type: _Transport | None = None
+    transport: _Transport | None = None
+    mode: Literal["auto", "legacy", "2026-07-28"] = "auto"
+    disabled: bool = False
+
+    @property
+    def uses_sse(self) -> bool:
+        return "sse" in (self.type, self.transport)
+
+    @model_validator(mode="after")
+    def _is_one_way(self) -> Self:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("give it a command or a url")
+        return self
+
+
+def _mcp_servers(value: Any) -> Any:
+    """`{"mcpServers": {…}}`, or the name of a file with it. `${NAME}` is a variable of the environment."""
+    if isinstance(value, str) and not value.lstrip().startswith("{"):
+        value = _file_text(Path(value))
+    value = _parsed(value)
+    servers = value.get("mcpServers") if isinstance(value, dict) else None
+    if not isinstance(servers, dict):
+        raise ValueError('use {"mcpServers": {"name": {"command": …}}}, or a file with it')
+    return _with_variables(servers)
+
+
+def _file_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _with_variables(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _with_variables(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_with_variables(part) for part in value]
+    return _VARIABLE.sub(_variable, value) if isinstance(value, str) else value
+
+
+def _variable(match: re.Match[str]) -> str:
+    value = os.environ.get(match["name"], match["default"])
+    if value is None:
+        raise ValueError(f"the environment has no variable {match['name']}")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class CaldavServer:
+    """A calendar on a server. `calendar` names the primary one if there are several."""
+
+    url: str
+    user: str | None = None
+    password: SecretStr | None = None
+    token: SecretStr | None = None
+    calendar: str | None = None
 
 
 class AssistantSettings(BaseModel):
@@ -333,7 +417,15 @@ class AssistantSettings(BaseModel):
     mcp_headers: Annotated[dict[str, SecretStr], BeforeValidator(_parsed)] = Field(default_factory=dict)
     mcp_env: Annotated[dict[str, SecretStr], BeforeValidator(_parsed)] = Field(default_factory=dict)
     mcp_mode: Literal["auto", "legacy", "2026-07-28"] = "auto"
+    mcp_servers: Annotated[dict[str, McpServerSettings], BeforeValidator(_mcp_servers)] = Field(default_factory=dict)
+    mcp_timeouts: Annotated[dict[str, Duration], BeforeValidator(_parsed)] = Field(default_factory=dict)
+    trusted_servers: Annotated[tuple[str, ...] | None, BeforeValidator(_list_or_json)] = None
     calendar: Path = Path(".assent/calendar.db")
+    caldav_user: str | None = None
+    caldav_password: SecretStr | None = None
+    caldav_token: SecretStr | None = None
+    caldav_calendar: str | None = None
+    caldav_url: Annotated[Annotated[str, AfterValidator(_collection)] | None, Field(validate_default=True)] = None
     tool_mapping: Annotated[dict[str, tuple[str, ...]] | None, BeforeValidator(_parsed)] = None
     hitl_tools: Annotated[tuple[str, ...] | None, BeforeValidator(_list_or_json)] = None
     model: str = OFFLINE
@@ -343,12 +435,41 @@ class AssistantSettings(BaseModel):
     model_key: SecretStr | None = None
     max_model_calls: Annotated[int, Field(ge=1, le=1000)] = 25
     max_tool_calls: Annotated[int, Field(ge=1, le=1000)] = 50
+    max_messages: Annotated[int, Field(ge=1)] = 200
     openai_api_key: SecretStr | None = None
     google_api_key: SecretStr | None = None
     langfuse_public_key: SecretStr | None = None
     langfuse_secret_key: SecretStr | None = None
     langfuse_host: str | None = None
     otlp_endpoint: Annotated[str, AfterValidator(_web_address)] | None = None
+
+    @property
+    def caldav(self) -> CaldavServer | None:
+        """The server of the calendar, if one is named."""
+        if self.caldav_url is None:
+            return None
+        return CaldavServer(
+            self.caldav_url, self.caldav_user, self.caldav_password, self.caldav_token, self.caldav_calendar
+        )
+
+    @field_validator("caldav_url")
+    @classmethod
+    def _has_one_credential(cls, url: str | None, info: ValidationInfo) -> str | None:
+        given = {name for name in ("user", "password", "token") if info.data.get(f"caldav_{name}")}
+        if url is None and given:
+            raise ValueError(f"is missing, and ASSISTANT_CALDAV_{max(given).upper()} is set")
+        if url and given not in ({"user", "password"}, {"token"}):
+            raise ValueError("set ASSISTANT_CALDAV_USER and ASSISTANT_CALDAV_PASSWORD, or only ASSISTANT_CALDAV_TOKEN")
+        return url
+
+    def shown(self) -> dict[str, Any]:
+        """The settings by their variables, without secrets: an address or a command may contain some."""
+        values = self.model_dump(mode="json")
+        for name in ("mcp_url", "model_url", "otlp_endpoint"):
+            values[name] = values[name] and _without_secrets(values[name])
+        values["mcp_command"] = values["mcp_command"] and values["mcp_command"].split()[0]
+        values["mcp_servers"] = sorted(self.mcp_servers)
+        return {_ASSISTANT_VARIABLES[name][0]: value for name, value in values.items()}
 
     @field_validator("model_url")
     @classmethod
@@ -359,6 +480,11 @@ class AssistantSettings(BaseModel):
         if url and elsewhere:
             raise ValueError(f"{elsewhere[0]} does not use it: name the model openai:… or ollama:…")
         return url
+
+
+def _without_secrets(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 _AT_AN_URL = ("openai", "ollama", "")
@@ -374,14 +500,16 @@ _ASSISTANT_VARIABLES: Mapping[str, tuple[str, ...]] = {
         name: (f"ASSISTANT_{name.upper()}",)
         for name in (
             *("mcp_url", "mcp_command", "mcp_headers", "mcp_env", "mcp_mode"),
+            *("mcp_servers", "mcp_timeouts", "trusted_servers"),
             *("calendar", "tool_mapping", "hitl_tools"),
+            *("caldav_user", "caldav_password", "caldav_token", "caldav_calendar", "caldav_url"),
         )
     },
     **{
         name: (f"ASSISTANT_{name.upper()}",)
         for name in (
             *("model", "router_model", "executor_model", "model_url", "model_key"),
-            *("max_model_calls", "max_tool_calls"),
+            *("max_model_calls", "max_tool_calls", "max_messages"),
         )
     },
     "openai_api_key": ("OPENAI_API_KEY",),
@@ -405,6 +533,38 @@ def read_assistant_settings(environment: Mapping[str, str] | None = None) -> Ass
         return AssistantSettings(**{name: value for name, (value, _) in values.items()})
     except ValidationError as error:
         raise ConfigError("; ".join(_complaints(error, values)), hint="see docs/assistant.md") from None
+
+
+def read_env_file(folder: Path) -> None:
+    """Adds the variables of the `.env` file in the folder to the environment, which comes first."""
+    file = folder / ".env"
+    if not file.is_file():
+        return
+    from dotenv import dotenv_values
+
+    try:
+        values = dotenv_values(file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
+    for name, value in values.items():
+        if value is not None:
+            os.environ.setdefault(name, value)
+
+
+_SUGGESTED = {
+    ("OPENAI_API_KEY",): "openai:gpt-5",
+    ("ANTHROPIC_API_KEY",): "anthropic:claude-sonnet-4-5",
+    ("GOOGLE_API_KEY", "GEMINI_API_KEY"): "google_genai:gemini-2.5-flash",
+}
+
+
+def suggested_models(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """A model for each provider whose key is in the environment, by the name of the key."""
+    environment = os.environ if environment is None else environment
+    given = {
+        next((key for key in keys if environment.get(key, "").strip()), ""): model for keys, model in _SUGGESTED.items()
+    }
+    return {key: model for key, model in given.items() if key}
 
 
 def environment() -> Mapping[str, str]:
@@ -513,11 +673,12 @@ def _complaints(error: ValidationError, values: Mapping[str, tuple[Any, str]]) -
     """One clause per invalid value: its name, its origin, the problem. Never the value: it may be a secret."""
     complaints = []
     for problem in error.errors(include_url=False, include_input=False):
-        name = str(problem["loc"][0])
+        name, *within = map(str, problem["loc"])
         origin = values[name][1] if name in values else "default"
         unknown = problem["type"] == "extra_forbidden"
         flaw = _unknown(name) if unknown else problem["msg"].removeprefix("Value error, ")
-        complaints.append(f"{name} (from {origin}): {flaw}")
+        at = f"{'.'.join(within)}: " if within else ""
+        complaints.append(f"{name} (from {origin}): {at}{flaw}")
     return complaints
 
 

@@ -33,6 +33,33 @@ async def test_agent_is_registered_changed_and_removed(house: House) -> None:
     assert sorted(event["kind"] for event in timeline) == ["agent.changed", "agent.registered", "agent.removed"]
 
 
+async def test_agents_are_listed_by_their_fields(house: House) -> None:
+    admin = await house.admin()
+    await house.person("ana")
+    await registered(admin, "lead", human="ana", source="system")
+    for name in ("Writer", "writer 2", "100%"):
+        await registered(admin, name, parent="lead")
+
+    async def names(**wanted: Any) -> list[str]:
+        found, cursor = list[str](), None
+        while True:
+            page = (
+                await admin.get("/api/agents", params={**wanted, "limit": 1} | ({"cursor": cursor} if cursor else {}))
+            ).json()
+            found += [row["name"] for row in page["items"]]
+            if (cursor := page["next"]) is None:
+                return found
+
+    assert await names(text="WRITER") == ["Writer", "writer 2"]
+    assert await names(text="%") == ["100%"]
+    assert await names(parent="lead", text="2") == ["writer 2"]
+    assert await names(human="ana", source="system") == ["lead"]
+    assert await names(source="system", parent="lead") == []
+    assert await names(human="nobody") == []
+    problem(await admin.get("/api/agents?source=x"), 422, "invalid_request")
+    problem(await admin.get("/api/agents", params={"text": "x" * 201}), 422, "invalid_request")
+
+
 async def test_agent_with_a_key_is_in_the_registry(house: House) -> None:
     admin = await house.admin()
     made = (await admin.post("/api/keys", json={"kind": "agent", "name": "billing"})).json()["key"]

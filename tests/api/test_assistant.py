@@ -559,6 +559,26 @@ async def test_concurrent_resumes_on_postgres_have_one_winner(postgres_url: str,
     assert len(await talk.done()) == 4
 
 
+@pytest.mark.parametrize("is_read", [False, True])
+async def test_check_of_a_conversation_does_not_count_as_shown(talk: Talk, is_read: bool) -> None:
+    """An answer by position is for a question that someone has read: `/cancel` shows none."""
+    thread = f"/threads/{(await talk.client.post('/threads', json={})).json()['thread_id']}"
+    asks = {"assistant_id": "scripted", "input": {"messages": [{"role": "user", "content": "odd"}]}}
+    assert (await talk.client.post(f"{thread}/runs", json=asks)).status_code == 200
+
+    async def is_asked() -> bool:
+        return bool(await talk.items())
+
+    await until(is_asked)
+    refused = await talk.client.post("/cancel", json={"thread_id": thread.rpartition("/")[2]})
+    assert refused.json()["message"] == "the assistant is not working on a request"
+    if is_read:
+        await talk.client.get(thread)
+    answer = {"assistant_id": "scripted", "command": {"resume": "fine"}}
+    answered = await talk.client.post(f"{thread}/runs/wait", json=answer)
+    assert answered.status_code == (200 if is_read else 409), answered.text
+
+
 def test_pending_question_survives_a_killed_server(tmp_path: Path) -> None:
     """A real server, killed while a person thinks, and killed again while it works."""
     server = dev_server(f"sqlite:///{tmp_path / 'talk.db'}", config=GRAPHS, ASSENT_ASSISTANT="scripted")

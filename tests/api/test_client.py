@@ -69,7 +69,7 @@ async def test_wait_polls_where_the_server_offers_no_events(office: Office, monk
 async def test_wait_gives_up_after_its_time(office: Office) -> None:
     service = client(office, office.agent)
     item = await service.create("deploy", "Nobody comes")
-    with pytest.raises(TimeoutError):
+    with pytest.raises(TimeoutError, match=f"item {item['id']} is not decided after 0.05 seconds"):
         await service.wait(item["id"], timeout=0.05)
 
 

@@ -107,6 +107,16 @@ async def test_due_cron_starts_a_run_of_its_author(served: House) -> None:
     assert len({run.thread_id for run in await started(served)}) == 2
 
 
+async def test_null_in_a_change_is_the_same_as_absent(served: House) -> None:
+    """Clients send null for what they do not change: a cron must not lose its input by that."""
+    agent = served.client(await served.key())
+    made = await create(agent, metadata={"team": "red"}, webhook="https://hooks.example/x", on_run_completed="keep")
+    nothing = dict.fromkeys(("schedule", "timezone", "input", "metadata", "config", "webhook", "on_run_completed"))
+    changed = (await change(agent, made, enabled=True, **nothing)).json()
+    assert changed == {**made, "payload": {**made["payload"], "enabled": True}, "updated_at": changed["updated_at"]}
+    assert (await change(agent, made, **nothing)).status_code == 400
+
+
 async def test_thread_without_a_keeper_is_deleted_after_the_run(served: House) -> None:
     agent = served.client(await served.key())
     made = await create(agent, on_run_completed="delete")

@@ -14,8 +14,9 @@ import pytest
 from graphql import get_introspection_query
 
 from assent.identity.model.access import Role
+from assent.review.model.routing import ADVICE, Reason
 from assent.settings import Mode
-from assent.surfaces.graphql import limits
+from assent.surfaces.graphql import documents, limits
 from assent.surfaces.graphql.schema import schema
 from tests.api.house import Builder, make_empty_database
 from tests.api.reviewing import Item, Office, open_office
@@ -151,11 +152,25 @@ async def test_reviews_of_work_are_decided_by_their_run(office: Office, mutation
     assert (await data(office.ana, query, **seen))[field] == {"id": item["id"], "status": status}
 
 
+@pytest.mark.promise("REVIEW-34")
+async def test_route_of_a_review_says_what_to_check(office: Office) -> None:
+    event = {"run_id": "run-routed", "body": "# Done"}
+    item = (await office.agent.post("/api/workspace-reviews", json=event)).json()
+    query = f'{{ inboxItem(id: "{item["id"]}") {{ routing {{ kind chain reason advice }} }} }}'
+    routing = (await data(office.ana, query))["inboxItem"]["routing"]
+    assert routing == {"kind": "unrouted", "chain": ["a agent"], "reason": "orphan", "advice": ADVICE[Reason.ORPHAN]}
+    assert item["routing"].items() >= routing.items(), "as in REST"
+
+
 async def test_agents_are_listed(office: Office) -> None:
     admin = office.house.client(await office.house.person("root", Role.ADMIN))
     assert (await admin.post("/api/agents", json={"name": "writer", "human": "ana"})).status_code == 201
     page = (await data(admin, "{ agents(first: 100) { items { name human source } next } }"))["agents"]
     assert {"name": "writer", "human": "ana", "source": "user"} in page["items"]
+    query = 'query($by: String, $of: String) { agents(human: $by, source: $of, text: "Writ") { items { name } } }'
+    assert (await data(admin, query, by="ana", of="user"))["agents"]["items"] == [{"name": "writer"}]
+    assert (await data(admin, query, by="ana", of="system"))["agents"]["items"] == []
+    assert (await refused(admin, query, of="x"))["code"] == "invalid_request"
 
 
 @pytest.mark.promise("P6")
@@ -216,6 +231,11 @@ OVERLAP = (
     + " } } } "
     + " ".join(f"fragment g{n} on InboxItem {{ " + "title " * 6 + "}" for n in range(90))
 )
+SAME_FIELDS = "{ " + 'inboxItem(id: "0123456789") { id } ' * 240 + "}"
+SAME_IN_FRAGMENTS = "{ inboxItem(id: 1) { " + "... on InboxItem { id id } " * 240 + "} }"
+UNUSED = "{ inboxItems { next } } " + " ".join(
+    f"fragment f{n} on InboxItem {{ id " + " ".join(f"...f{m}" for m in range(n + 1, 45)) + " }" for n in range(45)
+)
 LONG = '{ inboxItem(id: "' + "x" * 3_000_000 + '") { id } }'
 LISTS = 'mutation { createInboxItem(input: {type: "a", title: "a", payload: ' + "[" * 2000 + "]" * 2000 + "}) { id } }"
 BOMBS = {
@@ -230,6 +250,9 @@ BOMBS = {
     "inline fragments": INLINE,
     "one fragment repeated": REPEATED,
     "overlapping fragments": OVERLAP,
+    "one field repeated": SAME_FIELDS,
+    "one field repeated in fragments": SAME_IN_FRAGMENTS,
+    "unused fragments": UNUSED,
     "a long text": LONG,
     "nested lists": LISTS,
 }
@@ -250,15 +273,34 @@ async def test_bombs_are_refused_quickly(office: Office, count: Count, record_sc
     assert slowest < count(full=200, quick=1500) / 1000  # the normal run shares its machine
 
 
-@pytest.mark.parametrize("name", ["aliases", "costly", "fragments that double"])
+@pytest.mark.parametrize("name", ["aliases", "costly", "fragments that double", "one field repeated"])
 async def test_control_without_the_limits_a_bomb_is_executed(
     office: Office, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for limit in ("MAX_DEPTH", "MAX_ALIASES", "MAX_FIELDS", "MAX_COST"):
+    for limit in ("MAX_DEPTH", "MAX_ALIASES", "MAX_FIELDS", "MAX_COST", "MAX_REPEATED"):
         monkeypatch.setattr(limits, limit, 10**9)
     response = await post(office.ana, BOMBS[name])
     assert response.status_code == 200, response.text
     assert response.json()["data"]
+
+
+CREATE = "mutation($input: CreateInboxItemInput!) { createInboxItem(input: $input) { id } }"
+MANY_ACTIONS = {"type": "a", "title": "a", "actions": [{"name": "a"}] * 10_000}
+
+
+async def test_variables_with_many_values_of_inputs_are_refused(office: Office) -> None:
+    answer = await post(office.ana, CREATE, input=MANY_ACTIONS)
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["errors"][0]["message"].startswith("variables: at most 2,000 values")
+    payload = {"type": "a", "title": "a", "payload": ["x"] * 5_000}
+    assert (await data(office.ana, CREATE, input=payload))["createInboxItem"], "JSON is read as it is"
+
+
+async def test_control_without_the_limit_of_variables_all_values_are_converted(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "MOST_INPUT_VALUES", 10**9)
+    assert "at most 100 items" in (await post(office.ana, CREATE, input=MANY_ACTIONS)).text
 
 
 async def test_tools_can_introspect_the_schema(office: Office) -> None:

@@ -428,6 +428,14 @@ async def test_repeated_idempotency_key_returns_the_same_answer(office: Office) 
 
 
 @pytest.mark.promise("P3")
+async def test_key_of_a_request_for_a_revision_covers_its_grace_period(office: Office) -> None:
+    item = await office.request()
+    assert (await office.ask_revision(item, key="k", grace_seconds=30)).status_code == 200
+    assert (await office.ask_revision(item, key="k", grace_seconds=30)).status_code == 200
+    problem(await office.ask_revision(item, key="k"), 422, "key_reused")
+
+
+@pytest.mark.promise("P3")
 async def test_concurrent_requests_with_one_idempotency_key_decide_once(office: Office) -> None:
     item = await office.asked("hitl", {"text": "x"})
     said = await asyncio.gather(*(office.decide(item, "approve", key="k") for _ in range(6)))

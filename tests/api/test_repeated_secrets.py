@@ -10,10 +10,10 @@ import pytest
 
 from assent.audit.service import verify_export
 from assent.identity.model.access import Kind, Role
-from assent.review import item_words
 from assent.review.decisions.consequences import Case
 from assent.review.model.secrets import MASK
 from assent.review.rows import secrets
+from assent.review.search import item_words
 from tests.api.house import Builder
 from tests.api.reviewing import Item, Office, open_office
 from tests.receiver import receiving

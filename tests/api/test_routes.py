@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
-from fastapi.routing import iter_route_contexts
+from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.routing import Mount
 
 from assent.settings import Mode
+from assent.surfaces.http.routing import router
 from tests.api.house import Builder, House, call
 
 PUBLIC = {
@@ -23,6 +24,7 @@ PUBLIC = {
     ("POST", "/logout"),
     ("GET", "/openapi.json"),
     ("GET", "/static/{path}"),
+    ("GET", "/assistant/sign-in"),
     ("POST", "/api/session"),
     ("DELETE", "/api/session"),
 }
@@ -70,6 +72,23 @@ async def test_walk_covers_all_routes(house: House) -> None:
     routes_seen = {(method, plain(path)) for method, path in operations(house.app)}
     assert {("GET", "/ok"), ("POST", "/api/keys"), ("GET", "/inbox"), ("GET", "/static/{path}")} <= routes_seen
     assert len(routes_seen) > 20
+
+
+async def test_endpoint_is_examined_at_its_first_request(own_house: House) -> None:
+    def examined() -> list[str]:
+        return [
+            route.path for route in own_house.app.routes if isinstance(route, APIRoute) and "dependant" in vars(route)
+        ]
+
+    assert examined() == []
+    assert (await own_house.client().get("/ok")).status_code == 200
+    assert examined() == ["/ok"]
+
+
+def test_unknown_attribute_of_a_route_is_an_attribute_error() -> None:
+    routes = router("/things", "things")
+    routes.get("")(lambda: None)
+    assert not hasattr(routes.routes[0], "colour")
 
 
 @pytest.mark.promise("P10")

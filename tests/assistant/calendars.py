@@ -22,6 +22,7 @@ from tests.servers import ServerProcess, wait_until
 LEGACY = "legacy"
 MODERN = "2026-07-28"
 ERAS = (LEGACY, MODERN)
+DAY = "2026-11-17"
 
 
 class Asked:
@@ -58,6 +59,19 @@ async def refused(target: Any, tool: str, **arguments: Any) -> str:
     (content,) = result.content
     assert content.type == "text"
     return content.text
+
+
+async def create(server: FastMCP, start: str, name: str, **more: Any) -> Any:
+    return await call(server, "create_event", start=start, name=name, **more)
+
+
+async def listed(server: FastMCP, start_time: str = DAY, **more: Any) -> list[Any]:
+    events: list[Any] = (await call(server, "list_events", start_time=start_time, **more))["events"]
+    return events
+
+
+async def names(server: FastMCP, start_time: str = DAY, **more: Any) -> list[str]:
+    return [event["name"] for event in await listed(server, start_time, **more)]
 
 
 def calendar(folder: Path, **options: Any) -> FastMCP:

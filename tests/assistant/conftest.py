@@ -1,7 +1,7 @@
 """An aviary, and desks at which people answer for the assistant that works with it."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +9,19 @@ import pytest
 from fastmcp import FastMCP
 
 from assent import LocalInbox
+from tests.assistant.caldav_server import Radicale, radicale
 from tests.assistant.desk import Aviary, Desk, nodes_of
 from tests.contract.stores import folder, migrated_file
 
 __all__ = ["folder", "migrated_file"]
 
 Opener = Callable[..., Desk]
+
+
+@pytest.fixture(scope="session")
+def caldav_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Radicale]:
+    with radicale(tmp_path_factory.mktemp("radicale")) as server:
+        yield server
 
 
 @pytest.fixture

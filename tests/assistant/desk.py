@@ -17,7 +17,8 @@ from mcp_types import ElicitResult, InputRequiredResult, ToolAnnotations
 from assent import LocalInbox
 from assent.assistant.calendar import asking
 from assent.assistant.graph import assemble
-from assent.assistant.mcp import McpClient
+from assent.assistant.mcp.client import McpClient
+from assent.assistant.mcp.servers import McpServers
 from assent.assistant.nodes import Nodes
 from assent.assistant.replies import Limits
 from assent.assistant.tools import Rules
@@ -49,6 +50,7 @@ class Aviary:
         self.done: list[tuple[str, Any]] = []
         self.keys: dict[str, str] = {}
         self.hangs = False
+        self.hanging = asyncio.Event()
         self.server = FastMCP("aviary")
         reads = ToolAnnotations(read_only_hint=True)
         self.server.tool(self.watch, annotations=reads, tags={"birds"})
@@ -94,6 +96,7 @@ class Aviary:
         """Think about a bird."""
         self.done.append(("ponder", bird))
         if self.hangs:
+            self.hanging.set()
             await asyncio.sleep(60)
         return f"{bird} is wise"
 
@@ -209,8 +212,8 @@ def _decided(tx: Tx, verdicts: tuple[Verdict, ...]) -> None:
     decide(tx, _ANA, item.id, Proposal(item.revision, item.hash, verdicts=verdicts, via="library"))
 
 
-def client_of(server: FastMCP, mode: str = "auto") -> McpClient:
-    return McpClient(lambda: server, name="in this process", mode=mode)
+def client_of(server: FastMCP, mode: str = "auto") -> McpServers:
+    return McpServers({"aviary": McpClient(lambda: server, name="in this process", mode=mode)})
 
 
 def nodes_of(

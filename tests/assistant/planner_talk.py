@@ -18,7 +18,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 16, 10, 0, tzinfo=BERLIN)
 """A Monday."""
 
-APPROVED = {"create_event", "update_event", "book_room"}
+APPROVED = {"create_event", "update_event", "delete_event", "book_room"}
 
 
 def _text(**more: Any) -> dict[str, Any]:
@@ -189,6 +189,11 @@ class Talk:
         made = event(args["name"], start, args.get("duration_minutes", 30), args.get("location"))
         self.events.append(made)
         return {"event_details": made, "id": made["event_id"], "event_id": made["event_id"]}
+
+    def _delete_event(self, args: dict[str, Any]) -> Any:
+        (found,) = [one for one in self.events if one["event_id"] == args["event_id"]]
+        self.events.remove(found)
+        return {"event_details": found, "event_id": found["event_id"]}
 
     def _update_event(self, args: dict[str, Any]) -> Any:
         (found,) = [one for one in self.events if one["event_id"] == args["event_id"]]

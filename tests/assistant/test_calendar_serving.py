@@ -57,7 +57,7 @@ async def test_calendar_over_stdio_lists_and_runs_its_tools(tmp_path: Path, era:
     arguments = ["-m", "assent", "calendar", "--stdio", "--database", f"sqlite:///{file}"]
     transport = StdioTransport(sys.executable, arguments, env=dict(os.environ), cwd=str(tmp_path))
     async with Client(transport, mode=era, elicitation_handler=Asked({"people": 2})) as client:
-        assert len(await client.list_tools()) == 7
+        assert len(await client.list_tools()) == 8
         made = await client.call_tool("create_event", {"start": f"{DAY}T09:00", "name": "Standup"})
         await client.call_tool("book_room", {"start": f"{DAY}T10:00"})
         wrong = await client.call_tool("create_event", {"start": "x", "name": "y"}, raise_on_error=False)

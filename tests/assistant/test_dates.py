@@ -45,6 +45,12 @@ def test_day_in_a_sentence_is_parsed(text: str, expected: str | None) -> None:
     assert start(text) == expected
 
 
+def test_date_beside_todays_weekday_is_not_ambiguous() -> None:
+    monday = datetime(2026, 11, 16, 10, 0, tzinfo=BERLIN)
+    assert start("Monday 23 November at noon", monday) == "2026-11-23T12:00:00+01:00"
+    assert start("Monday at noon", monday) is None
+
+
 def test_rest_of_the_text_is_returned() -> None:
     when, rest = reading.read("Lunch with May on May 5 at noon", NOW)
     assert when.day == date(2027, 5, 5)

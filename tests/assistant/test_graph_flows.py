@@ -39,7 +39,7 @@ class Calendar:
         with sqlite3.connect(self.file) as connection:
             at = int(start.timestamp())
             connection.execute(
-                "INSERT INTO events VALUES (?, 'primary', ?, ?, ?, ?, NULL, NULL)",
+                "INSERT INTO events VALUES (?, 'primary', ?, ?, ?, ?, NULL, NULL, '[]')",
                 (name, name, start.isoformat(), at, at + 1800),
             )
         connection.close()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,18 @@ import pytest
 
 from assent import LocalInbox
 from tests.assistant import crashing
+from tests.forking import ROOT, Forked
 
-TRANSACTIONS = [str(number) for number in range(1, 5)]
+TRANSACTIONS = [str(number) for number in range(1, 4)]
 
 
 def killed(folder: Path, die: str) -> bool:
     """Goes on with what was decided, in a process that dies on the way. Whether it did."""
-    command = [sys.executable, "-m", "tests.assistant.crashing", str(folder), "decided", die]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode in (0, -signal.SIGKILL), ended.stderr
-    return ended.returncode != 0
+    program, arguments = ["-m", "tests.assistant.crashing"], [str(folder), "decided", die]
+    with Forked(arguments, folder=ROOT, environment=os.environ, program=program) as process:
+        printed, code = process.stdout.read(), process.wait(60)
+    assert code in (0, -signal.SIGKILL), printed
+    return code != 0
 
 
 async def run(folder: Path, step: str) -> Any:
@@ -51,5 +52,6 @@ async def test_kill_at_any_point_makes_one_event_per_approval(inbox: LocalInbox,
 
 async def test_control_without_a_kill_makes_one_event(inbox: LocalInbox, folder: Path) -> None:
     await run(folder, "say")
-    assert not killed(folder, "")
+    one_too_many = str(len(TRANSACTIONS) + 1)
+    assert not killed(folder, one_too_many)
     assert events(folder) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -174,9 +175,11 @@ async def test_answer_to_an_unreachable_server_can_be_given_again(
     assert events_in(file) == [("Standup", "09:00")]
 
 
-async def test_server_lost_during_a_call_is_shown_as_a_doubt_with_its_link(
-    build: Builder, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("limit", ["60s", "1s"], ids=["lost", "too slow"])
+async def test_call_without_a_known_outcome_is_shown_as_a_doubt_with_its_link(
+    build: Builder, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
+    monkeypatch.setenv("ASSISTANT_MCP_TIMEOUTS", json.dumps({"ponder": limit}))
     aviary = Aviary()
     aviary.hangs = True
     house = await build(Mode.SERVE, config=DEMO_PROJECT, assistant="assistant")
@@ -193,6 +196,8 @@ async def test_server_lost_during_a_call_is_shown_as_a_doubt_with_its_link(
         with anyio.fail_after(30):
             while not aviary.done:  # noqa: ASYNC110 - it happens in the MCP server
                 await anyio.sleep(0.02)
+        if limit != "60s":
+            await resuming
     first = await resuming
     [doubt] = (await ana.get("/api/inbox/items", params={"filter": "is:in-doubt"})).json()["items"]
     link = f"{LOOPBACK}/inbox/{doubt['id']}"

@@ -19,9 +19,13 @@ from starlette.routing import Route
 
 from assent import LocalInbox
 from assent.assistant.calendar.server import create_server, http_app
-from assent.assistant.graph import create_client
-from assent.assistant.mcp import Asked, McpClient, server_at
-from assent.assistant.mcp_faults import McpFailed, McpLost, McpRefused, unreachable
+from assent.assistant.failures import McpFailed, McpLost, McpRefused
+from assent.assistant.mcp.client import McpClient
+from assent.assistant.mcp.configured import create_client
+from assent.assistant.mcp.faults import unreachable
+from assent.assistant.mcp.questions import Asked
+from assent.assistant.mcp.servers import McpServers
+from assent.assistant.mcp.targets import server_at
 from assent.errors import ConfigError
 from assent.review.model.questions import Verb, Verdict
 from assent.settings import read_assistant_settings
@@ -47,7 +51,7 @@ async def connect(link: str) -> None:
 
 async def events(server: FastMCP, mode: str = "auto") -> list[str]:
     client = client_of(server, mode)
-    listed_events = await client.call("list_events", {"start_time": "2030-01-01"}, {})
+    listed_events = await client.call("list_events", {"start_time": "2030-01-01"})
     await client.close()
     return [event["name"] for event in listed_events.structured["events"]]
 
@@ -91,12 +95,13 @@ class TestForms:
     async def test_client_matches_answers_by_key(self, aviary: Aviary, era: str) -> None:
         client = client_of(aviary.server, era)
         with pytest.raises(Asked) as asked:
-            await client.call("nest", {"bird": "wren"}, {})
+            await client.call("nest", {"bird": "wren"})
+        paused, [key] = asked.value.paused, asked.value.questions
         other = {"something else": {"action": "accept", "content": {"size": 1}}}
         with pytest.raises(Asked):
-            await client.call("nest", {"bird": "wren"}, other)
-        mine = {**other, asked.value.key: {"action": "accept", "content": {"size": 2}}}
-        assert (await client.call("nest", {"bird": "wren"}, mine)).text == "wren has a nest of 2"
+            await client.call("nest", {"bird": "wren"}, paused, other)
+        mine = {**other, key: {"action": "accept", "content": {"size": 2}}}
+        assert (await client.call("nest", {"bird": "wren"}, paused, mine)).text == "wren has a nest of 2"
         await client.close()
 
 
@@ -196,7 +201,7 @@ class TestConnections:
         with served(server.http_app(path="/mcp")) as address:
             environment = {"ASSISTANT_MCP_URL": f"{address}/mcp", "ASSISTANT_MCP_HEADERS": '{"X-Who": "ana"}'}
             client = create_client(read_assistant_settings(environment))
-            assert (await client.call("who", {}, {})).text == "ana"
+            assert (await client.call("who", {})).text == "ana"
             await client.close()
 
     async def test_command_starts_the_server(self, folder: Path) -> None:
@@ -242,15 +247,15 @@ class TestConnections:
 
         with served(server.http_app(path="/mcp")) as address:
             client = McpClient(server_at(f"{address}/mcp", {}), name="deadly", mode=era)
-            await client.connect()
-            calling = asyncio.ensure_future(client.call("die", {}, {}))
+            await client.ready("die")
+            calling = asyncio.ensure_future(client.call("die", {}))
             await asyncio.sleep(0.5)
         with pytest.raises(McpLost):
             async with asyncio.timeout(20):
                 await calling
         if era == ERAS[0]:  # the later one connects without a word, and does not tell one from the other
             with pytest.raises(McpFailed) as refused:
-                await client.call("die", {}, {})
+                await client.call("die", {})
             assert not isinstance(refused.value, McpLost)
 
     @pytest.mark.parametrize("status", [401, 403])
@@ -278,7 +283,7 @@ class TestConnections:
                 ]
             )
 
-        result = await McpClient(lambda: server, name="library").call("read", {}, {})
+        result = await McpClient(lambda: server, name="library").call("read", {})
         assert result.text.splitlines() == [
             *("file:///notes.txt:", "buy milk"),
             *("[file:///photo.png, image/png, 3 bytes]", "[plan](file:///plan.md) of the year"),
@@ -301,7 +306,7 @@ class TestConnections:
         )
         environment = {"ASSISTANT_MCP_COMMAND": f"{sys.executable} {script}", "ASSISTANT_MCP_ENV": '{"TOKEN": "abc"}'}
         client = create_client(read_assistant_settings(environment))
-        assert (await client.call("token", {}, {})).text == "abc"
+        assert (await client.call("token", {})).text == "abc"
         await client.close()
 
     @eras
@@ -331,7 +336,7 @@ class TestConnections:
 
         aviary.server.add_middleware(Broken())
         client = client_of(aviary.server, era)
-        tool_result = await client.call("watch", {"bird": "wren"}, {})
+        tool_result = await client.call("watch", {"bird": "wren"})
         assert (tool_result.failed, tool_result.text) == (True, "Error -32602: no such luck")
         await client.close()
 
@@ -371,4 +376,4 @@ class TestConnections:
 def _with(nodes: Any, client: McpClient) -> Any:
     from dataclasses import replace
 
-    return replace(nodes, client=client)
+    return replace(nodes, client=McpServers({"server": client}))

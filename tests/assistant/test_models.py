@@ -24,8 +24,9 @@ from starlette.routing import Route
 
 from assent import LocalInbox
 from assent.assistant import tracing
+from assent.assistant.failures import ModelFailed
 from assent.assistant.graph import make_graph
-from assent.assistant.models import ModelFailed, create_model, executor_model, require_models, router_model
+from assent.assistant.models import create_model, executor_model, require_models, router_model
 from assent.assistant.nodes import Nodes
 from assent.assistant.planner.model import OfflinePlanner
 from assent.assistant.tools import CLARIFICATION

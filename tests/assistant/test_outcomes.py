@@ -122,3 +122,12 @@ class TestState:
         state = await state_of(there)
         assert state["pending_action"] == {"kind": "no_action_needed", "call_ids": []}
         assert (state["approval_outcome"], state["final_response"]) == ("all_approved", "fed")
+
+
+class TestHistory:
+    async def test_model_gets_the_last_messages_of_a_long_thread(self, desk: Opener) -> None:
+        there = desk(AIMessage("first"), AIMessage("second"), limits=Limits(messages=2))
+        await there.say("one")
+        await there.say("two")
+        assert [message.content for message in there.model.heard[-1][1:]] == ["two"]
+        assert [message.content for message in there.messages] == ["one", "first", "two", "second"]

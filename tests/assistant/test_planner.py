@@ -404,7 +404,7 @@ SAID = [
     ("hello", "offline planner (rules, not a language model)"),
     ("what can you do?", "offline planner (rules, not a language model)"),
     ("thanks!", "You are welcome."),
-    ("delete the standup", "cannot delete"),
+    ("delete the standup", "no tool here to delete events"),
     ("don't schedule anything tomorrow at 3pm", "did nothing"),
 ]
 

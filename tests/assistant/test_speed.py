@@ -19,7 +19,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.promise("ASST-37")
 def test_every_node_is_measured_and_quick_enough() -> None:
-    rows = {row.name: row for row in bench_assistant.run(rounds=1)}
+    rows = {row.name: row for row in bench_assistant.nodes(rounds=1)}
     assert rows.keys() == {f"assistant: {name}, p95" for name in bench_assistant.SECONDS}
     assert [name for name, row in rows.items() if not row.ok] == []
     assert all(row.value > 0 for row in rows.values())
@@ -37,4 +37,4 @@ def test_thresholds_match_the_promises_and_the_docs(aviary: Aviary, inbox: Local
 
 def test_control_a_slow_node_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_assistant, "SECONDS", dict.fromkeys(bench_assistant.SECONDS, 0.0))
-    assert not any(row.ok for row in bench_assistant.run(rounds=1))
+    assert not any(row.ok for row in bench_assistant.nodes(rounds=1))

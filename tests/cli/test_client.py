@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Timer
@@ -53,6 +55,14 @@ def test_a_service_without_an_event_loop_waits_for_a_decision(house: House) -> N
     assert set(get_type_hints(Change)) <= change.keys()
 
 
+def test_program_that_does_not_close_its_client_exits(house: House) -> None:
+    create(house)
+    code = f"from assent.client import Inbox; changes = Inbox({house.server.url!r}, {house.key!r}).watch(after=0)"
+    program = [sys.executable, "-c", f"{code}; print(next(changes)['kind'])"]
+    done = subprocess.run(program, capture_output=True, text=True, check=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("item.created\n", "")
+
+
 @pytest.mark.promise("REVIEW-44")
 def test_several_items_are_decided_by_one_command(house: House) -> None:
     first, second, third = (create(house, f"Many {place}") for place in range(3))
@@ -87,7 +97,13 @@ def test_a_profile_names_server_and_key(house: House, assent: Assent, tmp_path: 
     item, url = create(house, "By profile"), house.server.url
     wrong = assent("login", "--url", url, "--key", "asnt_reviewer_wrong")
     assert wrong.code == 4
+    nothing = assent("login", "--key", house.key)
+    assert (nothing.code, "--url or ASSENT_URL" in nothing.err) == (2, True)
     assert not (tmp_path / "assent").exists()
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("ASSENT_URL", url)
+        assert assent("login", "--key", house.key).code == 0
+    assert assent("logout").code == 0
     done = assent("login", "--url", url, "--key", house.key)
     assert done.code == 0, done.err
     file = tmp_path / "assent" / "profiles.json"
@@ -112,6 +128,30 @@ def test_a_stored_key_goes_to_its_own_server_only(house: House, assent: Assent) 
         own = person.get("/api/me").json()
     assert own["kind"] == "reviewer"
     assert assent("inbox", "approve", create(house), "--url", house.server.url).code == 4
+    refused = assent("agents", "add", "writer", "--url", house.server.url)
+    assert (refused.code, "use a key that has it" in refused.err) == (4, True)
+
+
+@pytest.mark.promise("REVIEW-43")
+def test_triage_agent_recommends_with_its_key_and_decides_with_that_of_a_person(house: House) -> None:
+    ids = {create(house, f"Drain {place}") for place in range(2)}
+    listed = house.inbox("list", "--filter", "is:pending Drain", "--json", key=house.agent_key).json["items"]
+    assert {item["id"] for item in listed} == ids
+    for item in listed:
+        assert house.inbox("claim", item["id"], key=house.agent_key).code == 0
+        assert house.inbox("approve", item["id"], key=house.agent_key).code == 4
+        seen = ("--revision", str(item["revision"]), "--hash", item["hash"])
+        said = house.inbox("recommend", item["id"], "approve", "--reason", "as usual", *seen, key=house.agent_key)
+        assert said.out.startswith("recommended: ")
+    stale = house.inbox("recommend", listed[0]["id"], "reject", "--reason", "x", "--hash", "0" * 8, key=house.agent_key)
+    assert stale.code == 6
+    assert house.inbox("approve", *ids).code == 0
+    assert house.inbox("list", "--filter", "is:pending Drain", "--json").json["items"] == []
+    with house.http(house.key) as person:
+        events = person.get(f"/api/inbox/items/{listed[0]['id']}/timeline").json()
+    kinds = [event["kind"] for event in events]
+    assert kinds == ["item.created", "item.claimed", "item.attempt_refused", "item.recommended", "item.approved"]
+    assert (events[-1]["payload"]["via"], events[-1]["actor"].split(":")[0]) == ("cli", "reviewer")
 
 
 def test_threads_and_runs_are_listed_and_cancelled(house: House) -> None:
@@ -128,7 +168,14 @@ def test_threads_and_runs_are_listed_and_cancelled(house: House) -> None:
     assert house("threads", "get", thread, key=house.agent_key).code == 5
 
 
+def test_triage_without_a_terminal_is_refused(house: House) -> None:
+    refused = house.inbox("triage")
+    assert (refused.code, "needs a terminal" in refused.err) == (2, True)
+
+
 async def test_triage_decides_with_the_keys_of_the_web(house: House) -> None:
+    from textual.widgets import Label
+
     from assent.surfaces.cli.inbox.triage_screen import Triage
 
     ids = [create(house, f"Screen {place}") for place in range(3)]  # newest first: the last is shown
@@ -155,5 +202,10 @@ async def test_triage_decides_with_the_keys_of_the_web(house: House) -> None:
             async with asyncio.timeout(30):
                 while not [item for item in ids if await person.comments(item)]:
                     await pilot.pause(0.05)
+            await pilot.press("/", *[*("backspace",) * len("is:pending Screen"), *"is:odd"], "enter")
+            async with asyncio.timeout(30):
+                while "one of: pending" not in str(screen.query_one("#said", Label).content):
+                    await pilot.pause(0.05)
+            assert screen.filter == "is:pending Screen", "the refused filter does not stay"
         rejected = await person.get(ids[1])
     assert rejected["decisions"][-1]["actions"][0]["message"] == "no"

@@ -18,6 +18,12 @@ def test_upgrade_brings_the_schema_to_the_newest_revision(assent: Assent) -> Non
     assert assent("db", "current", *fresh).out == f"current {migrations.newest()}, newest {migrations.newest()}\n"
 
 
+def test_convert_of_a_database_without_old_checkpoints_does_nothing(assent: Assent) -> None:
+    assert assent("db", "convert", "--json").json == {"converted": 0, "damaged": []}
+    missing = assent("db", "convert", "--database", "sqlite:///missing.db")
+    assert (missing.code, missing.err.splitlines()[0]) == (5, "assent: database not found: missing.db")
+
+
 def test_database_of_a_newer_version_is_refused(assent: Assent, folder: Path) -> None:
     with sqlite3.connect(folder / ".assent" / "assent.db") as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
@@ -54,7 +60,9 @@ def test_prune_keeps_rows_within_their_retention(assent: Assent, monkeypatch: py
         (("--database", "nonsense"), "database (from command line)"),
     ],
 )
-@pytest.mark.parametrize("command", [("keys", "list"), ("db", "current"), ("db", "upgrade"), ("serve",)])
+@pytest.mark.parametrize(
+    "command", [("keys", "list"), ("db", "current"), ("db", "upgrade"), ("db", "convert"), ("serve",)]
+)
 def test_unusable_database_is_reported_in_one_line(
     assent: Assent, folder: Path, command: tuple[str, ...], arguments: tuple[str, ...], told: str
 ) -> None:

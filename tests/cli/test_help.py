@@ -1,7 +1,9 @@
 """Every command says what it does and what it takes."""
 
 import pytest
+import typer
 
+from assent.surfaces.cli.inbox import inbox
 from tests.cli.conftest import Assent
 from tests.docs.surface import commands
 
@@ -35,6 +37,16 @@ def test_help_describes_every_command_and_option(assent: Assent, name: str) -> N
 def test_a_group_alone_lists_its_commands(assent: Assent, arguments: tuple[str, ...]) -> None:
     result = assent(*arguments)
     assert "Commands" in result.out + result.err
+
+
+def test_command_builds_its_own_group_only(assent: Assent, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build() -> typer.Typer:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(inbox, "commands", build)
+    assert assent("keys", "list", "--help").code == 0
+    with pytest.raises(ZeroDivisionError):
+        assent("inbox", "list", "--help")
 
 
 @pytest.mark.parametrize(

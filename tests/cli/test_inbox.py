@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from assent.review.model.routing import ADVICE, Reason
 from tests.cli.command import Result
 from tests.cli.conftest import Assent
 from tests.cli.house import House, lines, unreliable
@@ -268,12 +269,23 @@ class TestDeciding:
         again = house.inbox("resubmit", item_id, "--payload", '{"limit": 9}', key=house.agent_key)
         assert again.out == f"pending: item {item_id}, revision 2\n"
         assert house.item(item_id)["actions"][0]["args"] == {"limit": 9}
-        refused(
-            house.inbox("resubmit", item_id, "--title", "x", key=house.agent_key),
-            6,
-            "only a request that was sent back",
-        )
+        early = house.inbox("resubmit", item_id, "--title", "x", key=house.agent_key)
+        refused(early, 6, "only a request that was sent back")
+        assert "possible from PENDING: APPROVED, REJECTED" in early.err
+        shown = house.inbox("get", item_id, "--timeline").out
+        assert "revision 1 (no longer in force): too low" in shown
+        assert '"via":"cli"' in shown
         assert house.inbox("approve", item_id, "--revision", "2").code == 0
+
+    @pytest.mark.promise("REVIEW-34")
+    def test_route_of_a_review_is_shown_with_the_part_of_the_registry_to_check(self, house: House) -> None:
+        with house.http() as agent:
+            body = {"run_id": uuid4().hex, "body": "Look"}
+            item = agent.post("/api/workspace-reviews", json=body).json()
+        shown = house.inbox("get", item["id"]).out
+        assert "route     local agent" in shown
+        assert f"unrouted: {ADVICE[Reason.ORPHAN]}" in shown
+        assert "Workspace review (unrouted): " in house.inbox("list", "--filter", f"id:{item['id']}").out
 
     def test_decision_is_undone_within_the_grace_period(self, house: House) -> None:
         item_id = house.request()

@@ -7,7 +7,8 @@ that explains nothing in the full run fails it, unless it depends on the speed o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,6 +114,11 @@ ALLOWED: list[Allowed] = [
         r"^own_error/.*\.message$",
         lambda theirs, ours: (theirs, ours) == ("An internal error occurred", "mine"),
     ),
+    Allowed(
+        "a cron shows its last run, and the due times that it missed",
+        r"\.(last_run_date|last_run_id|missed|problem)$",
+        _only_ours,
+    ),
     Allowed("a refusal names each field", r"\.body\.errors$", _only_ours),
     Allowed("a refusal says what to do", r"\.body\.hint$", _only_ours),
     Allowed("texts of refusals are our own", r"\.body\.detail$", lambda theirs, ours: NOTHING not in (theirs, ours)),
@@ -133,7 +139,7 @@ ALLOWED: list[Allowed] = [
     ),
     Allowed(
         "a copy keeps its state, its error and its questions (ruling *When the gate looks*)",
-        r"/copy \[1\]\.body\.(config\.configurable|error|interrupts|status|values)$",
+        r"(/copy \[1\]|threads\.copy)\.body\.(config\.configurable|error|interrupts|status|values)$",
     ),
     Allowed(
         "a copy waits, too: it refuses a run that would drop its question (ruling *Answers and multitask*)",
@@ -241,4 +247,109 @@ ALLOWED: list[Allowed] = [
         r"^cached/assistant .*\.body$",
         lambda theirs, ours: theirs == "Internal Server Error" and ours["code"] == "internal_error",
     ),
+    Allowed(
+        "a refusal of the store is JSON with its text as `detail`, also where LangGraph's server sends the plain text",
+        r"^refused/item (in a namespace with a dot|without a (key|namespace)) .*\.body",
+        lambda theirs, ours: "detail" in ours if isinstance(ours, dict) else NOTHING in (theirs, ours),
+    ),
+    Allowed(
+        "negative lifetimes, limits and offsets of the store, and unknown operators, are refused",
+        r"^refused/(item|items|namespaces) with (negative|unknown operator)",
+    ),
+    Allowed(
+        "a search without a prefix finds items; LangGraph's server fails with 500", r"^refused/items without a prefix "
+    ),
+    Allowed(
+        "what would be refused when a cron fires is refused when it is created",
+        r"^refused/cron with (end_time text|unknown strategy|context and configurable) ",
+    ),
+    Allowed("null in a cron is the same as absent", r"^refused/cron with (input|metadata) null "),
+    Allowed(
+        "a wrong schedule or timezone is 422, never 400 or 500",
+        r"^refused/cron (without schedule|that is never due|with empty timezone) \[0\]\.(status|body)",
+    ),
+    Allowed("a cron that has ended is not due", r"^refused/cron that has ended .*\.next_run_date$"),
+    Allowed(
+        "a refused command has the status and the details of the runs API, and texts of our own",
+        r"^refused/(start|answer|unsubscription) .*\.body\.(decision|message|pending|status)$",
+    ),
+    Allowed(
+        "a wrong argument of a command has its own code",
+        r"^refused/start (of unknown graph|on malformed thread) .*\.body\.error$",
+        lambda theirs, ours: (theirs, ours) == ("unknown_error", "invalid_argument"),
+    ),
+    Allowed("the config of a command must be an object", r"^refused/start with config list .*\.body\."),
+    Allowed("an answer on an unknown thread says so", r"^refused/answer on unknown thread .*\.body\.error$"),
+    Allowed(
+        "events of an id that no thread can have are refused; LangGraph's stream ends at once, and clients try again",
+        r"^refused/events of malformed thread ",
+    ),
+    Allowed(
+        "the error of a cancelled run names no route: another run may have asked for it, or its client went away",
+        r"^life/.*\.error\.message$",
+        lambda theirs, ours: theirs != ours == "interrupt requested",
+    ),
+    Allowed(
+        "a run that was rolled back is gone, with its error, also if it had not begun; joining it is 404",
+        r"^life/rollback of a (running|delayed|queued) run ",
+        lambda theirs, ours: NOTHING in (theirs, ours) or (theirs, ours) == (200, 404),
+    ),
+    Allowed(
+        "the result of a run that asks has its values, as from `wait`", r"^life/.* of a waiting run \[7\]", _only_ours
+    ),
+    Allowed(
+        "a request without a key declares its body as JSON (ruling *Bodies and origins*)", r"^life/content type \w+ "
+    ),
+    Allowed("Assent's name and instructions", r"^mcp/.*\.result\.(instructions|serverInfo\.(name|version))$"),
+    Allowed("an unknown cursor is refused, not ignored", r"^mcp/tools at an unknown cursor "),
+    Allowed("the result of a tool, also as JSON", r"^mcp/call.*\.structuredContent$", _only_ours),
+    Allowed(
+        "texts of the author's exceptions reach callers in development (ruling *Exceptions of authors' code*)",
+        r"^(mcp/call that fails|a2a/message to a graph that fails) .*\.text$",
+        lambda theirs, ours: ours == f"{theirs}: boom: x",
+    ),
+    Allowed(
+        "a call that pauses says how to continue; LangGraph's server deletes its thread",
+        r"^mcp/call that pauses .*\.content\[0\]\.text$",
+    ),
+    Allowed(
+        "arguments that are no object are refused before a run begins", r"^mcp/call with arguments that are a text "
+    ),
+    Allowed(
+        "a refusal over MCP is a JSON-RPC error",
+        r"^mcp/(body: |other methods).*\.body\.(error|id|jsonrpc)$|^mcp/body: method that is a number \[0\]\.status$",
+    ),
+    Allowed("texts of refusals are our own", r"^(mcp|a2a)/.*\.body\.error\.message$"),
+    Allowed(
+        "an agent's card names both versions of A2A, our address and version, and no extension that is not served",
+        r"^a2a/cards \[1\]\.body\."
+        r"(capabilities\.extensions|preferredTransport|protocolVersion|supportedInterfaces|url|version)",
+    ),
+    Allowed("push notifications have the protocol's own error", r"^a2a/cards \[8\]\.body\.error\.code$"),
+    Allowed("events of version 1.0 of A2A are wrapped by their kind", r"^a2a/conversation 1\.0 \[17\]\.body\[\d\]$"),
+    Allowed("version 1.0 of A2A has no `kind`", r"^a2a/.* 1\.0 .*\.kind$", _only_theirs),
+    Allowed("texts of artifacts and states are our own", r"^a2a/.*\.(artifacts\[0\]\.description|status\.message)$"),
+    Allowed("a task that is read has its artifacts, as when it ended", r"^a2a/.*\.result\.artifacts$", _only_ours),
+    Allowed("a state without messages is sent as data, too", r"^a2a/data .*\.artifacts\[0\]\.parts$"),
+    Allowed("an empty data part is an empty input", r"^a2a/empty data .*\.body\.(error|result)$"),
+    Allowed("an unknown role is refused", r"^a2a/unknown role .*\.body\.(error|result)$"),
+    Allowed("a failed task has its time", r"^a2a/.*\.status\.timestamp$", _only_ours),
+    Allowed("whether only a person may answer a question", r"^a2a/.*\.data\.gated$", _only_ours),
 ]
+
+
+def unexplained(found: Iterable[Difference], used: Counter[str]) -> list[Difference]:
+    """The differences that no row allows. `used` counts the rows of the others."""
+    return [difference for difference in found if not _is_explained(difference, used)]
+
+
+def _is_explained(difference: Difference, used: Counter[str]) -> bool:
+    row = next((row for row in ALLOWED if row.explains(difference)), None)
+    if row is not None:
+        used[row.reason] += 1
+    return row is not None
+
+
+def listed(differences: list[Difference]) -> str:
+    shown = "\n".join(map(str, differences[:40]))
+    return f"{len(differences)} unexplained differences\n{shown}"

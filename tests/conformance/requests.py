@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.conformance.talking import command
+
 _RUN = {"assistant_id": "linear", "input": {"text": "x"}}
 
 
 def _run(**change: Any) -> dict[str, Any]:
     return {key: value for key, value in {**_RUN, **change}.items() if value is not ...}
+
+
+def _item(**change: Any) -> dict[str, Any]:
+    return {"namespace": ["a"], "key": "k", "value": {}, **change}
+
+
+def _items(**query: Any) -> dict[str, Any]:
+    return {"namespace_prefix": ["refused"], **query}
+
+
+def _cron(**change: Any) -> dict[str, Any]:
+    return _run(**{"schedule": "0 0 1 1 *", **change})
 
 
 REFUSED: dict[str, tuple[str, str, Any]] = {
@@ -35,6 +49,9 @@ REFUSED: dict[str, tuple[str, str, Any]] = {
     "run with webhook number": ("POST", "/threads/{thread}/runs", _run(webhook=5)),
     "run with delay text": ("POST", "/threads/{thread}/runs", _run(after_seconds="x")),
     "run with negative delay": ("POST", "/threads/{thread}/runs", _run(after_seconds=-5)),
+    "run with delay boolean": ("POST", "/threads/{thread}/runs", _run(after_seconds=True)),
+    "run with stream_mode false": ("POST", "/threads/{thread}/runs/wait", _run(stream_mode=False)),
+    "run with on_completion null": ("POST", "/threads/{thread}/runs/wait", _run(on_completion=None)),
     "run with interrupt_before number": ("POST", "/threads/{thread}/runs", _run(interrupt_before=5)),
     "run with unknown if_not_exists": ("POST", "/threads/{thread}/runs", _run(if_not_exists="bogus")),
     "run with unknown on_disconnect": ("POST", "/threads/{thread}/runs", _run(on_disconnect="bogus")),
@@ -132,4 +149,77 @@ REFUSED: dict[str, tuple[str, str, Any]] = {
     "unknown path": ("GET", "/nothing/here", None),
     "wrong method": ("PUT", "/threads/{thread}", {}),
     "patch of a state": ("PATCH", "/threads/{thread}/state", {"metadata": {}}),
+    "item in no namespace": ("PUT", "/store/items", _item(namespace=[])),
+    "item in a namespace with a dot": ("PUT", "/store/items", _item(namespace=["a.b"])),
+    "item in a namespace that is a text": ("PUT", "/store/items", _item(namespace="a")),
+    "item with key number": ("PUT", "/store/items", _item(key=5)),
+    "item with value list": ("PUT", "/store/items", _item(value=[])),
+    "item with ttl text": ("PUT", "/store/items", _item(ttl="x")),
+    "item with negative ttl": ("PUT", "/store/items", _item(ttl=-1)),
+    "item with index number": ("PUT", "/store/items", _item(index=5)),
+    "item without a key": ("GET", "/store/items?namespace=a", None),
+    "item without a namespace": ("GET", "/store/items?key=k", None),
+    "deletion without a key": ("DELETE", "/store/items", {"namespace": ["a"]}),
+    "items with unknown operator": ("POST", "/store/items/search", _items(filter={"n": {"$bogus": 1}})),
+    "items with filter text": ("POST", "/store/items/search", _items(filter="x")),
+    "items with query number": ("POST", "/store/items/search", _items(query=5)),
+    "items with limit text": ("POST", "/store/items/search", _items(limit="x")),
+    "items with negative limit": ("POST", "/store/items/search", _items(limit=-1)),
+    "items with negative offset": ("POST", "/store/items/search", _items(offset=-1)),
+    "items without a prefix": ("POST", "/store/items/search", {"filter": {"n": "{new}"}}),
+    "namespaces with negative limit": ("POST", "/store/namespaces", {"limit": -1}),
+    "namespaces with prefix text": ("POST", "/store/namespaces", {"prefix": "x"}),
+    "cron without schedule": ("POST", "/runs/crons", _cron(schedule=...)),
+    "cron with unknown schedule": ("POST", "/runs/crons", _cron(schedule="bad")),
+    "cron that is never due": ("POST", "/runs/crons", _cron(schedule="0 0 31 2 *")),
+    "cron with unknown timezone": ("POST", "/runs/crons", _cron(timezone="Mars/X")),
+    "cron with empty timezone": ("POST", "/runs/crons", _cron(timezone="")),
+    "cron with end_time text": ("POST", "/runs/crons", _cron(end_time="x")),
+    "cron that has ended": ("POST", "/runs/crons", _cron(end_time="2001-01-01T00:00:00Z")),
+    "cron of unknown graph": ("POST", "/runs/crons", _cron(assistant_id="nope")),
+    "cron with enabled text": ("POST", "/runs/crons", _cron(enabled="x")),
+    "cron with unknown on_run_completed": ("POST", "/runs/crons", _cron(on_run_completed="x")),
+    "cron with unknown strategy": ("POST", "/runs/crons", _cron(multitask_strategy="bogus")),
+    "cron with webhook number": ("POST", "/runs/crons", _cron(webhook=5)),
+    "cron with input null": ("POST", "/runs/crons", _cron(input=None)),
+    "cron with metadata null": ("POST", "/runs/crons", _cron(metadata=None)),
+    "cron with context and configurable": (
+        "POST",
+        "/runs/crons",
+        _cron(context={"a": 1}, config={"configurable": {"a": 1}}),
+    ),
+    "cron on unknown thread": ("POST", "/threads/{new}/runs/crons", _cron()),
+    "change of unknown cron": ("PATCH", "/runs/crons/{new}", {"enabled": True}),
+    "malformed cron": ("GET", "/runs/crons/nope", None),
+    "crons with limit 0": ("POST", "/runs/crons/search", {"limit": 0}),
+    "crons with unknown sort": ("POST", "/runs/crons/search", {"sort_by": "bogus"}),
+    "crons of malformed thread": ("POST", "/runs/crons/search", {"thread_id": "x"}),
+    "command without a method": ("POST", "/threads/{thread}/commands", {"id": 1}),
+    "unknown command": ("POST", "/threads/{ask}/commands", command("state.get")),
+    "start without assistant": ("POST", "/threads/{new}/commands", command("run.start")),
+    "start of unknown graph": ("POST", "/threads/{new}/commands", command("run.start", assistant_id="nope")),
+    "start on malformed thread": ("POST", "/threads/nope/commands", command("run.start", assistant_id="linear")),
+    "start with config list": (
+        "POST",
+        "/threads/{new}/commands",
+        command("run.start", assistant_id="linear", config=[]),
+    ),
+    "answer on unknown thread": ("POST", "/threads/{new}/commands", command("input.respond")),
+    "answer without a question": ("POST", "/threads/{ask}/commands", command("input.respond")),
+    "answer with no responses": ("POST", "/threads/{ask}/commands", command("input.respond", responses=[])),
+    "answer to an unknown question": (
+        "POST",
+        "/threads/{ask}/commands",
+        command("input.respond", interrupt_id="0" * 32, response=1, namespace=[]),
+    ),
+    "tree over HTTP": ("POST", "/threads/{ask}/commands", command("agent.getTree")),
+    "unsubscription over HTTP": (
+        "POST",
+        "/threads/{ask}/commands",
+        command("subscription.unsubscribe", subscription_id="x"),
+    ),
+    "events without channels": ("POST", "/threads/{thread}/stream/events", {}),
+    "events of no channel": ("POST", "/threads/{thread}/stream/events", {"channels": []}),
+    "events of an unknown channel": ("POST", "/threads/{thread}/stream/events", {"channels": ["debug"]}),
+    "events of malformed thread": ("POST", "/threads/nope/stream/events", {"channels": ["values"]}),
 }

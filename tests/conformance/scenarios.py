@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from tests.conformance.cases import CASES, CONTINUE, GRAPHS, Case
+from tests.conformance.lives import lives
+from tests.conformance.protocols import protocols
 from tests.conformance.requests import REFUSED
-from tests.conformance.talking import Json, Talk, command, new_id
+from tests.conformance.talking import Json, Scenario, Talk, command, new_id
 
 MODES = ("values", "updates", "messages", "messages-tuple", "custom", "debug", "tasks", "checkpoints", "events")
-Scenario = Callable[[Talk], Awaitable[None]]
 
 
 def scenarios() -> dict[str, Scenario]:
@@ -24,7 +25,7 @@ def scenarios() -> dict[str, Scenario]:
         made[f"{graph}/assistant"] = partial(assistant, graph=graph)
     for name, (method, path, body) in REFUSED.items():
         made[f"refused/{name}"] = partial(refused, method=method, path=path, body=body)
-    return made | {f"general/{name}": scenario for name, scenario in _GENERAL.items()}
+    return made | protocols() | lives() | {f"general/{name}": scenario for name, scenario in _GENERAL.items()}
 
 
 def _of_case(case: Case) -> Iterator[tuple[str, Scenario]]:
@@ -316,6 +317,60 @@ async def runs_removed(talk: Talk) -> None:
     await talk.call("POST", f"/threads/{thread}/history", {"limit": 20})
 
 
+async def store_items(talk: Talk) -> None:
+    own = new_id()
+    put: list[Json] = [
+        {"namespace": [own, "a"], "key": "k", "value": {"n": 1, "s": "x", "l": [1, 2], "d": {"e": 1}}},
+        {"namespace": [own, "a"], "key": "z", "value": {}},
+        {"namespace": [own, "b"], "key": "\u00e9 \u6f22", "value": {"n": 2}, "ttl": 60, "index": False},
+    ]
+    for item in put:
+        await talk.call("PUT", "/store/items", item)
+    await talk.call("GET", f"/store/items?namespace={own}.a&key=k")
+    await talk.call("GET", f"/store/items?namespace={own}.a&key=none")
+    queries: list[Json] = [
+        {},
+        {"filter": {"n": 1}},
+        {"filter": {"d": {"e": 1}}},
+        {"filter": {"l": [1, 2]}},
+        {"query": "x", "limit": 10},
+        {"filter": {"n": 5}},
+    ]
+    for query in queries:
+        found = await talk.call("POST", "/store/items/search", {"namespace_prefix": [own], **query})
+        talk.arrange({item["key"]: item for item in found["items"]})
+    for query in ({}, {"suffix": ["a"]}, {"max_depth": 1}, {"limit": 1, "offset": 1}):
+        await talk.call("POST", "/store/namespaces", {"prefix": [own], **query})
+    for _ in range(2):
+        await talk.call("DELETE", "/store/items", {"namespace": [own, "a"], "key": "k"})
+    await talk.call("GET", f"/store/items?namespace={own}.a&key=k")
+
+
+async def crons_changed(talk: Talk) -> None:
+    yearly: Json = {"assistant_id": "linear", "schedule": "0 0 1 1 *", "input": {"text": "x"}}
+    mark = {"mark": new_id()}
+    cron = await talk.call("POST", "/runs/crons", {**yearly, "metadata": mark, "timezone": "Europe/Paris"})
+    thread = await talk.thread()
+    await talk.call("POST", f"/threads/{thread}/runs/crons", {**yearly, "metadata": mark})
+    path = f"/runs/crons/{cron['cron_id']}"
+    changes: list[Json] = [
+        {},
+        {"enabled": False},
+        {"schedule": "0 12 1 1 *", "end_time": "2035-01-01T00:00:00Z"},
+        {"end_time": None},
+        {"metadata": {"more": 1}},
+        {"config": {"configurable": {"k": 1}}},
+        {"unknown": 1},
+    ]
+    for change in changes:
+        await talk.call("PATCH", path, change)
+    for query in ({}, {"sort_by": "next_run_date", "sort_order": "asc"}, {"select": ["schedule"]}, {"limit": 1}):
+        await talk.call("POST", "/runs/crons/search", {"metadata": mark, **query})
+    await talk.call("POST", "/runs/crons/count", {"metadata": mark})
+    for method in ("GET", "DELETE", "DELETE", "GET"):
+        await talk.call(method, path)
+
+
 async def functional_again(talk: Talk) -> None:
     """What an entrypoint saved is there in the next run."""
     thread = await talk.thread()
@@ -336,6 +391,8 @@ _GENERAL: dict[str, Scenario] = {
     "states": states_changed,
     "options of runs": runs_with_options,
     "removed runs": runs_removed,
+    "store": store_items,
+    "crons": crons_changed,
     "functional runs": functional_again,
     "service": service,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from uuid import uuid4
 
@@ -13,6 +13,7 @@ import httpx
 from tests.e2e.holding import until
 
 Json = dict[str, Any]
+Scenario = Callable[["Talk"], Awaitable[None]]
 _SECONDS = 120
 
 
@@ -25,7 +26,8 @@ class Talk:
 
     async def call(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
         sent = {"json": body} if body is not None else {}
-        response = await self._http.request(method, path, **sent, **options)
+        async with asyncio.timeout(_SECONDS):
+            response = await self._http.request(method, path, **sent, **options)
         return self._note(f"{method} {path}", response, _body(response))
 
     async def stream(self, method: str, path: str, body: Any = None, **options: Any) -> list[Any]:
@@ -40,6 +42,23 @@ class Talk:
         self._note(f"{method} {path}", response, frames)
         return frames
 
+    async def leave(self, method: str, path: str, body: Any, when: Callable[[], Awaitable[None]]) -> None:
+        """The client of this request goes away when something has happened; nothing is recorded."""
+        async with httpx.AsyncClient(base_url=self._http.base_url, timeout=_SECONDS) as other:
+            asking = asyncio.create_task(other.request(method, path, json=body))
+            await when()
+            asking.cancel()
+            await asyncio.wait([asking])
+
+    async def quietly(self, method: str, path: str) -> None:
+        """A request whose answer is not recorded."""
+        await self._http.request(method, path)
+
+    async def numbers(self, method: str, path: str, **options: Any) -> list[str]:
+        """The ids of the frames of a stream that ends."""
+        async with asyncio.timeout(_SECONDS), self._http.stream(method, path, **options) as response:
+            return [line[3:].strip() async for line in _lines(response) if line.startswith("id:")]
+
     async def thread(self, **body: Any) -> str:
         thread_id: str = (await self._http.post("/threads", json=body)).json()["thread_id"]
         return thread_id
@@ -47,6 +66,17 @@ class Talk:
     async def ended(self, path: str) -> None:
         """Waits for the end of a run, so that what is asked next does not depend on the speed of a server."""
         await self._until(path, ("pending", "running"))
+
+    async def holds(self, thread_id: str) -> str:
+        """The id of the thread's run, when its first node has ended."""
+
+        async def has_logged() -> bool:
+            state = (await self._http.get(f"/threads/{thread_id}/state")).json()
+            return bool((state.get("values") or {}).get("log"))
+
+        await until(has_logged, patience=_SECONDS)
+        [*_, first] = (await self._http.get(f"/threads/{thread_id}/runs")).json()
+        return str(first["run_id"])
 
     async def idle(self, thread_id: str) -> Json:
         """The thread, when none of its runs is under way."""
@@ -77,6 +107,10 @@ class Talk:
                         break
         begin = next(index for index, event in enumerate(seen) if _is_begin(event))
         return seen[begin:], seen[-1]["seq"]
+
+    def arrange(self, body: Any) -> None:
+        """Replaces what was answered last, which has another order on every server, or only its order matters."""
+        self.said[-1]["body"] = body
 
     def note(self, what: str, **said: Any) -> None:
         self.said.append({"call": what, **said})

@@ -8,18 +8,22 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import ormsgpack
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
+from assent.errors import UnreadableState
 from assent.kernel.store import tables
 from assent.kernel.store.tables import TENANT
 from assent.kernel.store.transaction import Tx
 from assent.runs.checkpoints.msgpack import StrictSerializer
+from assent.runs.checkpoints.recent import Blueprint, Recent
 from assent.runs.checkpoints.values import Decoder, Encoder, Known
-from assent.threads.model.parts import FORMAT, Inline, Part, pack_checkpoint
-from assent.threads.rows import checkpoints, thread_storage, threads
+from assent.threads.model.parts import FORMAT, NODE, Inline, Part, pack_checkpoint, refs_in, unpack
+from assent.threads.rows import checkpoints, parts, thread_storage, threads
 from assent.threads.rows.checkpoints import Stored
 from tests.contract.stores import AnyStore
 
@@ -86,22 +90,26 @@ def in_parts(known: Known, stored: dict[bytes, Any], values: dict[str, Any]) -> 
     return refs
 
 
+def recalled(stored: dict[bytes, Any], recent: Recent) -> dict[bytes, Any]:
+    return {name: recent.get(name) or part for name, part in stored.items()}
+
+
 @settings(max_examples=HISTORIES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(steps, min_size=1, max_size=12), st.booleans())
 def test_every_state_of_a_history_has_the_bytes_of_a_whole_checkpoint(history: list[Any], reload: bool) -> None:
-    known, stored = Known(), dict[bytes, Any]()
+    known, stored, recent = Known(), dict[bytes, Any](), Recent()
     values: dict[str, Any] = {}
     past: list[tuple[dict[str, Any], bytes]] = []
     for step in history:
         if step[0] == "fork" and past:
             refs, _ = past[step[2] % len(past)]
             known = Known() if reload else known
-            decoder = Decoder(SERDE, stored, known)
+            decoder = Decoder(SERDE, recalled(stored, recent), known, recent)
             values = {name: decoder.decode(name, ref) for name, ref in refs.items()}
         values = changed(values, step)
         past.append((in_parts(known, stored, values), SERDE.dumps_typed(values)[1]))
-    for refs, oracle in past:
-        decoder = Decoder(SERDE, stored, None)
+    for refs, oracle in past * 2:  # the second time with what the first has kept
+        decoder = Decoder(SERDE, recalled(stored, recent), None, recent)
         decoded = {name: decoder.decode(name, ref) for name, ref in refs.items()}
         assert SERDE.dumps_typed(decoded)[1] == SERDE.dumps_typed(SERDE.loads_typed(("msgpack", oracle)))[1]
 
@@ -138,6 +146,54 @@ async def test_prune_deletes_parts_of_no_checkpoint_and_copies_keep_theirs(store
     assert await store.read("other", names, "t") == set()
 
 
+@pytest.mark.parametrize("damage", [None, "missing", "shorter", "leaf"])
+async def test_history_below_a_damaged_node_is_neither_shortened_nor_swept(store: AnyStore, damage: str | None) -> None:
+    said = [f"{number} " for number in range(40)]
+    for checkpoint_id, texts in (("1", ["old"]), ("2", said)):
+        await store.write("acme", put, "t", checkpoint_id, *texts)
+    stored, new = chat("2", *said)
+    node = next(part for part in new if part.type == NODE)
+    before = await store.read("acme", names, "t")
+    if damage is None:  # the control
+        assert await store.write("acme", thread_storage.keep_latest, "t")
+        assert await store.read("acme", names, "t") == {part.name for part in new} < before
+        return
+    damaged = {"shorter": node._replace(data=node.data[:-16]), "leaf": new[0]._replace(name=node.name)}
+    broken = [damaged[damage]] if damage in damaged else []
+    await store.write("acme", replace, "t", node, broken)
+    with pytest.raises(UnreadableState, match=r"part of the checkpoint is (missing|damaged)"):
+        await store.write("acme", thread_storage.keep_latest, "t")
+    assert await store.read("acme", names, "t") == before - {node.name} | {part.name for part in broken}
+    with pytest.raises(UnreadableState):
+        await store.read("acme", parts.load, "t", refs_in(stored.checkpoint), {}, lambda name: None)
+    loaded = {part.name: part for part in new if part != node} | {part.name: part for part in broken}
+    [ref] = refs_in(stored.checkpoint)
+    with pytest.raises(UnreadableState):
+        Decoder(SERDE, loaded, None).decode("messages", ref)
+
+
+def replace(tx: Tx, thread_id: str, node: Part, new: list[Part]) -> None:
+    named = (tables.checkpoint_parts.c.thread_id == thread_id, tables.checkpoint_parts.c.name == node.name)
+    tx.change(delete(tables.checkpoint_parts).where(tables.checkpoint_parts.c.tenant_id == TENANT, *named))
+    parts.add(tx, thread_id, new)
+
+
+def test_unknown_kind_of_reference_is_unreadable() -> None:
+    with pytest.raises(UnreadableState, match="not supported"):
+        unpack(ormsgpack.packb([2, 1, 1, b"n" * 16]))
+
+
+def test_decoder_raises_for_a_message_in_the_place_of_a_node() -> None:
+    stored, recent = dict[bytes, Any](), Recent()
+    conversation = [HumanMessage("x" * 300, id=str(n)) for n in range(40)]
+    refs = in_parts(Known(), stored, {"messages": conversation})
+    assert Decoder(SERDE, stored, None, recent).decode("messages", refs["messages"]) == conversation
+    blueprint = next(kept for name in stored if isinstance(kept := recent.get(name), Blueprint))
+    node = next(name for name, part in stored.items() if part.type == NODE)
+    with pytest.raises(UnreadableState):
+        Decoder(SERDE, stored | {node: blueprint}, None).decode("messages", refs["messages"])
+
+
 def test_message_changed_in_place_is_stored_again() -> None:
     known, stored = Known(), dict[bytes, Any]()
     message = HumanMessage("a" * 300, id="1")
@@ -155,4 +211,4 @@ def test_appended_message_adds_only_itself_and_the_end_of_its_tree() -> None:
     in_parts(known, stored, {"messages": conversation})
     size = len(stored)
     in_parts(known, stored, {"messages": [*conversation, HumanMessage("y" * 800, id="new")]})
-    assert len(stored) - size <= 5
+    assert len(stored) - size == 1

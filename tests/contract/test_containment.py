@@ -20,7 +20,7 @@ Json = Any
 tenants = (f"tenant-{number}" for number in count())
 at_every_turn = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
-NAMES = ("a", "b", "c", "a.b", "x-1", "_", "0", "value", "type")
+NAMES = ("a", "b", "c", "a.b", "x-1", "_", "0", "value", "type", "", "ä", "🙂", "a b", "a'b", "[0]", "$.a", "\u2028")
 KEYS = st.sampled_from(NAMES)
 TEXTS = st.sampled_from(["", "a", "A", "1", "true", "null", "[1]", "{}", '{"a":1}', "ä", "a\\b", 'say "a"', "$.a"])
 NUMBERS = (
@@ -138,14 +138,11 @@ async def test_documented_cases_are_contained_or_not(store: AnyStore, document: 
 @pytest.mark.parametrize(
     "wanted",
     [
-        {"a'b": 1},
         {'a"b': 1},
-        {"a b": 1},
-        {"": 1},
-        {"ä": 1},
+        {"a\\b": 1},
         {"a\n": 1},
-        {"k" * 65: 1},
-        {"a": {"b": [{"$": 1}]}},
+        {"k" * 1001: 1},
+        {"a": {"b": [{'"': 1}]}},
         {f"k{number}": 1 for number in range(MOST_PARTS)},
         {"a": list(range(MOST_PARTS))},
         {"a": list(range(MOST_ELEMENTS + 1))},

@@ -516,7 +516,7 @@ def _stay_silent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("sabotage", "early"),
-    [(_used_again, 1), (_keep_agreeing, 6), (_leave_ghosts, 1), (_approve_late, 1), (_stay_silent, 2)],
+    [(_used_again, 1), (_keep_agreeing, 6), (_leave_ghosts, 1), (_approve_late, 1), (_stay_silent, 3)],
 )
 @pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 def test_control_a_missing_defence_is_noticed(

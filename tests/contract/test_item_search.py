@@ -10,14 +10,15 @@ from assent.identity.model.users import User
 from assent.identity.rows import users
 from assent.kernel.ids import new_id
 from assent.kernel.store.transaction import Tx
-from assent.review import item_index, requests
+from assent.review import requests
 from assent.review.decisions import decide
 from assent.review.inbox import Inbox
-from assent.review.model.filters import parse
 from assent.review.model.items import Item
 from assent.review.model.questions import Verb
+from assent.review.model.search.filters import parse
 from assent.review.requests import Request
 from assent.review.rows import item_removal, item_search, items
+from assent.review.search import item_index
 from tests.contract.asks import agent, confirmation, person, proposal, wait_for
 from tests.contract.stores import AnyStore
 

@@ -18,10 +18,10 @@ from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries
 from assent.review import requests, thread_items
 from assent.review.decisions import decide, undo
-from assent.review.model.filters import parse
 from assent.review.model.items import HERE, Item, ItemStatus, Revision
 from assent.review.model.policies import from_json
 from assent.review.model.questions import Resolution, Verb, Verdict
+from assent.review.model.search.filters import parse
 from assent.review.requests import Request
 from assent.review.rows import decisions, item_search, items, policies
 from assent.threads.model.runs import Strategy

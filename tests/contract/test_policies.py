@@ -4,7 +4,7 @@ import asyncio
 
 from assent.identity.model.access import operator
 from assent.review.model.policies import parse
-from assent.review.policies import BUILT_IN, Policies
+from assent.review.policy.policies import BUILT_IN, Policies
 from assent.review.rows import policies as rows
 from tests.contract.stores import AnyStore
 

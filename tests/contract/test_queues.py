@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,7 @@ from assent.threads.model.threads import ThreadStatus
 from assent.threads.rows import runs
 from assent.threads.rows.checkpoints import Attempt
 from assent.threads.run_requests import RunRequest
-from tests.contract.queues import CALLER, Site, queue, queue_settings, site, until
+from tests.contract.queues import CALLER, PATIENCE, Site, queue, queue_settings, site, until
 from tests.contract.stores import outside
 from tests.scoreboard import Count, RecordScore
 
@@ -144,6 +145,17 @@ async def test_a_delayed_run_waits_for_its_time_and_then_for_its_turn(site: Site
     assert ran.started_at >= delayed.wake_at
     assert site.trace.tags(thread) == ["first", "delayed"]
     assert not site.trace.met
+
+
+async def test_stop_does_not_wait_for_a_delayed_run(queue_settings: Settings) -> None:
+    site = Site(queue_settings.model_copy(update={"run_patience": timedelta(hours=1)}))
+    async with asyncio.timeout(PATIENCE):
+        async with site.processes(1):
+            delayed = await site.start(await site.thread(), "delayed", after_seconds=3600)
+        async with site.processes(1):
+            left = await site.run(delayed)
+    assert left is not None
+    assert (left.status, left.wake_at) == (RunStatus.PENDING, delayed.wake_at)
 
 
 @only_embedded

@@ -25,9 +25,9 @@ from assent.review.model.grants import Call, GrantStatus, Passing
 from assent.review.model.items import Item, ItemStatus
 from assent.review.model.policies import from_json
 from assent.review.model.questions import Verb
-from assent.review.policies import Policies
+from assent.review.policy.policies import Policies
+from assent.review.policy.standing import StandingTerms
 from assent.review.rows import decisions, grants, items, policies
-from assent.review.standing import StandingTerms
 from assent.review.threads import retraction
 from assent.review.threads.retraction import Retraction
 from assent.runs import cancellation, resumption

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import bindparam, event, select, text
 
+from assent.kernel.store.tables import thread_values
 from assent.kernel.store.tables import threads as table
 from assent.kernel.store.transaction import Tx
 from assent.threads.model.threads import Lifetime, Query, SortBy, Thinning, Thread, ThreadStatus
@@ -57,6 +58,12 @@ def fill(tx: Tx, count: int) -> None:
     )
 
 
+def fill_values(tx: Tx, count: int) -> None:
+    ids = [str(uuid.UUID(int=number)) for number in range(count)]
+    texts = list(enumerate(["[1", ",2", "]"]))
+    tx.insert_all(thread_values, [{"thread_id": id, "n": n, "text": text} for id in ids for n, text in texts])
+
+
 def plan(url: str, query: Query) -> str:
     """How the database says it will find a page, in its own words."""
     engine = outside(url)
@@ -73,6 +80,7 @@ def plan(url: str, query: Query) -> str:
 @both_databases
 async def test_thread_searches_use_an_index(store: AnyStore, database: str) -> None:
     await store.write(TENANT, fill, MANY)
+    await store.write(TENANT, fill_values, MANY)
     for query, index in WALKS:
         query_plan = plan(database, query)
         assert f"ix_threads_tenant_id_{index}" in query_plan, (query, query_plan)
@@ -219,3 +227,42 @@ async def test_copy_has_its_own_checkpoints(store: AnyStore) -> None:
     await store.write(TENANT, threads.remove, source)
     assert len(await store.read(TENANT, past, copied)) == 2
     assert await store.read(TENANT, past, source) == []
+
+
+@pytest.mark.parametrize("grown", [{"messages": ["é" * 900] * 60, "x": 1}, {"x": 1, "messages": ["b"] * 9000}])
+async def test_large_values_are_read_searched_and_replaced_whole(store: AnyStore, grown: dict[str, Any]) -> None:
+    thread_id = await add(store)
+    longer = {**grown, "messages": [*grown["messages"], "new"]}
+    for values in ({"x": 1}, grown, longer, {**longer, "messages": longer["messages"][7:]}, {"x": 2}, grown, [grown]):
+        await store.write(TENANT, put_values, thread_id, values)
+        assert (await get(store, thread_id)).values == values
+        if isinstance(values, dict):
+            query = Query(values={"x": values["x"]})
+            page, _ = await store.read(TENANT, thread_search.search_for_answer, query)
+            assert ([thread.values for thread in page], await store.read(TENANT, thread_search.count, query)) == (
+                [values],
+                1,
+            )
+    assert await store.write(TENANT, threads.remove, thread_id)
+    assert await store.read(TENANT, pieces, thread_id) == {}
+
+
+def put_values(tx: Tx, thread_id: str, values: Any) -> None:
+    facts: dict[str, Any] = {"interrupts": {}, "error": None, "next": []}
+    threads.set_state(tx, thread_id, status=ThreadStatus.IDLE, values=values, **facts)
+
+
+def pieces(tx: Tx, thread_id: str) -> dict[int, str]:
+    mine = (thread_values.c.tenant_id == bindparam("tenant"), thread_values.c.thread_id == thread_id)
+    rows = tx.all(select(thread_values.c.n, thread_values.c.text).where(*mine))
+    return {row.n: row.text for row in rows}
+
+
+async def test_only_the_changed_pieces_of_large_values_are_written(store: AnyStore) -> None:
+    thread_id, said = await add(store), [f"{n}" * 300 for n in range(200)]
+    await store.write(TENANT, put_values, thread_id, {"count": 9, "messages": said})
+    before = await store.read(TENANT, pieces, thread_id)
+    await store.write(TENANT, put_values, thread_id, {"count": 10, "messages": [*said, "more"]})
+    after = await store.read(TENANT, pieces, thread_id)
+    assert len(before) > 20
+    assert len(after.items() - before.items()) == 2  # the count, and the end of the messages

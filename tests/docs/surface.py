@@ -34,6 +34,8 @@ def _walk(command: Any, name: str) -> Iterator[tuple[str, Any]]:
     if children is None:
         yield name, command
         return
+    if command.invoke_without_command and name:  # a group that does something by itself
+        yield name, command
     for child, found in children.items():
         yield from _walk(found, f"{name} {child}".strip())
 

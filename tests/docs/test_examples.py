@@ -30,7 +30,7 @@ from assent.identity.model.keys import ApiKey
 from assent.kernel.store.transaction import Tx
 from assent.review.model.policies import parse
 from assent.runs.project.manifest import read_manifest
-from assent.settings import Settings, load
+from assent.settings import Settings, load, read_assistant_settings
 from assent.surfaces.web.renderers.registry import GROUP
 from tests.docs import asking
 from tests.docs.documents import FILES, ROOT, Block, blocks, fenced, read
@@ -46,6 +46,10 @@ EXECUTED = {*SHELL, "python", "json", "toml", "yaml", "sql"}
 NOT_EXECUTED = {
     ("operations.md", "server {"): "a configuration of nginx, which the tests do not install",
     ("operations.md", "$ make setup && .venv/bin/python -m hatchling build -t wheel"): "tests/install does",
+    ("assistant.md", "$ make setup extras"): "tests/cli/test_assistant.py starts the server, tests/install the target",
+    ("calendar.md", "ASSISTANT_CALDAV_URL=https://dav.example.com/    # the server, an account or one calendar"): (
+        "tests/assistant/test_caldav.py sets them for a server of its own"
+    ),
     ("lifecycle.md", "stateDiagram-v2"): "tests/unit/test_lifecycle.py compares it with the code",
 }
 """The blocks that no test executes, by page and first line, each with the reason."""
@@ -196,7 +200,12 @@ class Page:
             yield names
 
     def _compare(self, block: Block, shown: Any) -> None:
-        """A file that the project reads, or the answer to the command before."""
+        """A file that the project or the assistant reads, or the answer to the command before."""
+        if "mcpServers" in shown:
+            text = block.text.replace("${GITHUB_TOKEN}", "token")
+            servers = read_assistant_settings({"ASSISTANT_MCP_SERVERS": text}).mcp_servers
+            assert servers.keys() == shown["mcpServers"].keys()
+            return
         if not {"graphs", "webhooks"} & shown.keys():
             return has_shape(json.loads(self._printed or self._refusal()), shown)
         file = self._shell.folder / "shown.json"

@@ -228,3 +228,9 @@ async def test_a_message_that_is_no_command_is_answered_and_the_socket_stays_ope
         assert (await opened.send("subscription.subscribe", channels=["debug"]))["error"] == "invalid_argument"
         assert (await opened.send("subscription.reconnect", channels=ALL))["error"] == "invalid_argument"
         assert (await opened.send("agent.getTree"))["error"] == "no_such_run"
+
+
+async def test_socket_of_an_id_that_no_thread_can_have_is_closed(server: ServerProcess) -> None:
+    async with socket(server, "mine") as opened:
+        await opened.raw('{"id": 1, "method": "subscription.subscribe", "params": {"channels": ["values"]}}')
+        assert await opened.closed() == 4422

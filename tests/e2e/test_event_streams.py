@@ -272,6 +272,11 @@ async def test_a_bad_selection_is_refused(http: httpx.AsyncClient, client: LangG
     assert "channels" in answer.json()["detail"]
 
 
+async def test_stream_of_an_id_that_no_thread_can_have_is_refused(http: httpx.AsyncClient) -> None:
+    answer = await http.post("/threads/mine/stream/events", json={"channels": ["values"]})
+    assert (answer.status_code, answer.json()["detail"]) == (422, "thread_id: not a UUID")
+
+
 async def test_a_stream_opened_before_its_thread_gets_the_first_run(http: httpx.AsyncClient) -> None:
     """JavaScript clients subscribe first."""
     thread = new_id()

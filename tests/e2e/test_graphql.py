@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -184,8 +185,19 @@ async def test_a_revoked_key_ends_its_subscription(server: ServerProcess, agent:
             assert (await admin.delete(f"/api/keys/{made['key']['id']}")).status_code == 200
             while (await received(connection))["type"] != "complete":
                 pass
-            await subscribe(connection)
-            assert (await received(connection))["type"] in ("complete", "error")
+
+
+@pytest.mark.promise("P10")
+async def test_a_socket_of_a_revoked_key_opens_no_subscription(server: ServerProcess, agent: httpx.AsyncClient) -> None:
+    async with httpx.AsyncClient(base_url=server.url, headers={"x-api-key": server.printed("reviewer key")}) as admin:
+        made = (await admin.post("/api/keys", json={"kind": "agent", "name": "watching"})).json()
+        async with socket(server, **{"x-api-key": made["secret"]}) as connection:
+            assert (await admin.delete(f"/api/keys/{made['key']['id']}")).status_code == 200
+            later = await create(agent)
+            await subscribe(connection, WITH_ARGUMENTS, id=later["id"], after="0")
+            answer = await received(connection)
+    assert answer["type"] == "error", "changes from before are sent at once"
+    assert answer["payload"][0]["extensions"]["code"] == "unauthenticated"
 
 
 @pytest.mark.parametrize(
@@ -214,3 +226,18 @@ async def test_an_oversized_message_closes_the_socket(server: ServerProcess) -> 
         await subscribe(connection, "{" + "a " * 100_000 + "}")
         with pytest.raises(ConnectionClosed):
             await received(connection)
+
+
+async def test_messages_beyond_the_rate_limit_close_the_socket(tmp_path: Path) -> None:
+    with running(dev_server(f"sqlite:///{tmp_path}/assent.db", ASSENT_RATE_LIMIT="20")) as limited:
+        async with socket(limited) as connection:
+            with pytest.raises(ConnectionClosed) as closed:
+                await ping(connection, times=1_000)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 4429
+
+
+async def ping(connection: ClientConnection, *, times: int) -> None:
+    for _ in range(times):
+        await connection.send(json.dumps({"type": "ping"}))
+        await received(connection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -219,6 +220,56 @@ async def test_wrong_arguments_and_tools_are_told(server: ServerProcess) -> None
     async with over_http(server, server.printed("agent key")) as client:
         failed, text = await call(client, "list_items", limit=1000, surprise=True)
         assert failed
-        assert "limit" in text
+        assert text.startswith("invalid_request: limit: ")
+        assert "surprise" in text
         failed, text = await call(client, "get_item", id="nothing")
         assert (failed, text.split(":")[0]) == (True, "not_found")
+
+
+# Standard input and output
+
+
+async def spoken(url: str, key: str, *lines: bytes) -> tuple[int | None, list[Json], str]:
+    """The exit code, the answers by id, and the errors of `assent mcp` for this input."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "assent", "mcp"),
+        env={**os.environ, "ASSENT_API_KEY": key, "ASSENT_URL": url},
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate(b"\n".join(lines))
+    answers = map(json.loads, out.splitlines())
+    return process.returncode, sorted(answers, key=lambda answer: str(answer["id"])), err.decode()
+
+
+def rpc(identity: int, method: str, **params: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": identity, "method": method, "params": params}).encode()
+
+
+async def test_stdio_passes_on_each_message_and_ends_with_its_input(server: ServerProcess) -> None:
+    code, answers, _ = await spoken(
+        server.url,
+        server.printed("agent key"),
+        rpc(1, "initialize", protocolVersion="2025-06-18"),
+        b'{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+        rpc(2, "tools/list"),
+        rpc(3, "tools/call", name="nothing", arguments={}),
+        b'{"jsonrpc": ',
+    )
+    assert code == 0
+    opened, listed, unknown, malformed = answers
+    assert (opened["result"]["serverInfo"]["name"], set(opened["result"]["capabilities"])) == ("Assent", {"tools"})
+    assert "recommend" in {tool["name"] for tool in listed["result"]["tools"]}
+    assert (unknown["error"]["code"], malformed["error"]["code"]) == (-32602, -32700)
+
+
+async def test_stdio_ends_with_the_reason_if_the_key_or_the_server_does_not_work(server: ServerProcess) -> None:
+    for url, key, expected, word in (
+        (server.url, "asnt_agent_wrong", 4, "key"),
+        ("http://127.0.0.1:1", server.printed("agent key"), 7, "does not answer"),
+    ):
+        code, answers, err = await spoken(url, key, rpc(1, "tools/list"))
+        assert (code, answers) == (expected, []), err
+        assert err.startswith("assent: ")
+        assert word in err

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,22 +11,12 @@ import pytest
 
 from tests.e2e.cutting import cutting
 from tests.e2e.holding import Gates
-from tests.missing import missing
+from tests.javascript import INSTALLED, VERSIONS, printed, sdk
 from tests.servers import ServerProcess
 
 TESTS = Path(__file__).parent / "js"
-INSTALLED = Path(__file__).parents[2] / ".tools" / "javascript"
-VERSIONS = ("sdk-1.12", "sdk-2.0")
-PATIENCE = 240.0
 
 Run = Callable[[str, str], None]
-
-
-@pytest.fixture(scope="session")
-def node() -> Path:
-    if not ((INSTALLED / ".stamp").exists() and (INSTALLED / "node").exists()):
-        missing("the JavaScript SDK: make javascript, which needs Node 20 or PyPI, and npm's registry")
-    return INSTALLED / "node"
 
 
 @pytest.fixture
@@ -38,22 +26,13 @@ def javascript(node: Path, server: ServerProcess, tmp_path: Path) -> Run:
 
 def run(node: Path, url: str, folder: Path, version: str, name: str, **more: str) -> None:
     environment = {
-        "PATH": os.environ["PATH"],
         "TMPDIR": str(folder),
         "ASSENT_URL": url,
         "INSTALLED": str(INSTALLED),
-        "LANGGRAPH_SDK": (INSTALLED / "node_modules" / version / "dist" / "index.js").as_uri(),
+        "LANGGRAPH_SDK": sdk(version),
         **more,
     }
-    done = subprocess.run(
-        [node, "--experimental-websocket", "--test-reporter=spec", TESTS / f"{name}.mjs"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    printed(node, "--test-reporter=spec", TESTS / f"{name}.mjs", **environment)
 
 
 @pytest.mark.promise("SERVE-01")

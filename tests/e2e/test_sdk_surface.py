@@ -233,7 +233,7 @@ async def test_several_runs_are_cancelled_at_once(client: LangGraphClient, tmp_p
     thread, running, _ = await held(client, tmp_path)
     queued = await client.runs.create(thread, "slow", input={"text": "two"}, multitask_strategy="enqueue")
     if by == "ids":
-        await client.runs.cancel_many(thread_id=thread, run_ids=[running, queued["run_id"]])
+        await client.runs.cancel_many(thread_id=thread, run_ids=[str(uuid4()), running, queued["run_id"]])
     else:
         await client.runs.cancel_many(status="all")
 

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from assent.review import thread_items
 from assent.settings import Mode
 from tests.contract.stores import database, folder, migrated_file, store
 from tests.faults import probe
 from tests.faults.arena import Arena, open_arena, swept
+from tests.faults.far import Far, serving
+from tests.faults.held import Held
 from tests.postgres import Cluster
 
 __all__ = ["database", "folder", "migrated_file", "store"]
@@ -63,3 +66,23 @@ async def developed(migrated_file: Path, tmp_path_factory: pytest.TempPathFactor
 async def dev_arena(developed: Arena, folder: Path) -> Arena:
     """The control: breakpoints are advice there, and threads are shared."""
     return await swept(developed, folder)
+
+
+@pytest.fixture(scope="module")
+async def following(module_database: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Arena, Far]]:
+    """A server that follows a hostile deployment."""
+    folder = tmp_path_factory.mktemp("following")
+    async with serving() as far, open_arena(folder, module_database, outbound_allow=("127.0.0.1",)) as arena:
+        admin = await arena.house.admin()
+        added = await admin.post("/api/deployments", json={"url": far.url, "name": "far"})
+        assert added.json()["problem"] is None, added.text
+        yield arena, far
+
+
+@pytest.fixture
+async def held(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Held]:
+    """In place of the check of every question."""
+    held = Held()
+    monkeypatch.setattr(thread_items, "flaw", held.flaw)
+    yield held
+    held.release.set()

@@ -25,7 +25,8 @@ from tests.e2e.eventing import ALL, ENDED, HELLO, Event, new_id, of, started, un
 from tests.graphs.steps import NAMES
 from tests.postgres import Cluster
 from tests.scoreboard import Count, RecordScore
-from tests.servers import ServerProcess, dev_server, running
+from tests.servers import GRAPHS, ServerProcess, dev_server, running
+from tests.workers import SECRET, new_worker
 
 _BROKEN = (httpx.TransportError, WebSocketException, OSError)
 
@@ -80,20 +81,34 @@ async def _socket(url: str, thread: str, since: int) -> AsyncIterator[Event]:
                 yield message
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield f"sqlite:///{folder}/assent.db"
-    else:
-        cluster: Cluster = request.getfixturevalue("postgres")
-        with cluster.database() as url:
-            yield url
+@pytest.fixture(params=["SQLite", "Postgres", "Postgres with a worker"])
+def place(request: pytest.FixtureRequest) -> str:
+    """Where the run is executed: beside its stream, or in a process of its own."""
+    return str(request.param)
 
 
 @pytest.fixture
-def server(database: str) -> Iterator[ServerProcess]:
-    with running(dev_server(database)) as process:
-        yield process
+def server(request: pytest.FixtureRequest, place: str, folder: Path) -> Iterator[ServerProcess]:
+    if place == "SQLite":
+        with running(dev_server(f"sqlite:///{folder}/assent.db")) as process:
+            yield process
+        return
+    cluster: Cluster = request.getfixturevalue("postgres")
+    with cluster.database() as database, ExitStack() as stack:
+        if place == "Postgres":
+            yield stack.enter_context(running(dev_server(database)))
+        else:
+            stack.enter_context(running(_worker(database)))
+            yield stack.enter_context(running(_idle_server(database)))
+
+
+def _idle_server(database: str) -> ServerProcess:
+    """It executes nothing."""
+    return dev_server(database, ASSENT_RUN_IN_SERVER="false", ASSENT_SECRET_KEY=SECRET)
+
+
+def _worker(database: str) -> ServerProcess:
+    return new_worker(database, graphs=GRAPHS)
 
 
 @pytest.fixture
@@ -135,7 +150,7 @@ async def compare(http: httpx.AsyncClient, client: Client) -> tuple[int, int]:
 @pytest.mark.promise("SERVE-01")
 @pytest.mark.timeout(1800)
 async def test_streams_that_are_cut_lose_and_double_nothing(
-    server: ServerProcess, proxy: CuttingProxy, folder: Path, database: str, count: Count, record_score: RecordScore
+    server: ServerProcess, proxy: CuttingProxy, folder: Path, place: str, count: Count, record_score: RecordScore
 ) -> None:
     dice, wanted, cuts, lost, doubled, events, number = random.Random(11), count(full=200, quick=20), 0, 0, 0, 0, 0
     async with httpx.AsyncClient(base_url=server.url, timeout=30) as http:
@@ -147,9 +162,8 @@ async def test_streams_that_are_cut_lose_and_double_nothing(
             missing, twice = await compare(http, client)
             lost, doubled, events = lost + missing, doubled + twice, events + len(client.events)
             assert [event["seq"] for event in client.events] == sorted({event["seq"] for event in client.events})
-    name = "SQLite" if database.startswith("sqlite") else "Postgres"
     record_score(
-        f"event streams cut at random points and resumed, {name}",
+        f"event streams cut at random points and resumed, {place}",
         "0 lost, 0 doubled",
         f"{cuts} cuts of {number} streams with {events} events: {lost} lost, {doubled} doubled",
     )
@@ -198,6 +212,38 @@ async def test_streams_of_a_server_that_is_killed_go_on_to_the_end(
     record_score(
         "event streams of a server that is killed at random moments, SQLite",
         "0 without the last state and the end, 0 numbers doubled",
+        f"{rounds} kills: {lost} without the last state, {doubled} doubled",
+    )
+    assert (lost, doubled) == (0, 0)
+
+
+@pytest.mark.scoreboard
+@pytest.mark.promise("SERVE-06")
+@pytest.mark.timeout(1800)
+async def test_streams_of_a_worker_that_is_killed_go_on_to_the_end(
+    postgres: Cluster, folder: Path, count: Count, record_score: RecordScore
+) -> None:
+    """The stream itself is not cut: the server waits for the events of the next worker."""
+    dice, rounds, lost, doubled = random.Random(6), count(full=40, quick=3), 0, 0
+    with postgres.database() as database, running(_idle_server(database)) as server:
+        worker = _worker(database).start()
+        try:
+            for number in range(rounds):
+                given = {"path": str(folder / f"worker-{number}"), "tag": "t", "delay": 0.02}
+                async with httpx.AsyncClient(base_url=server.url, timeout=30) as http:
+                    client = Client(await started(http, "steps", given))
+                reading = asyncio.create_task(client.read(server.url, dice.choice(["sse", "websocket"])))
+                await asyncio.wait({reading}, timeout=dice.uniform(0.01, 0.3))  # the random moment is the point
+                worker.kill()
+                worker.start()
+                await asyncio.wait_for(reading, 60)
+                lost += not client.is_done or of("values", client.events)[-1].get("done") != NAMES[-1]
+                doubled += _repeats(client) + client.doubled
+        finally:
+            worker.kill()
+    record_score(
+        "event streams of a worker that is killed at random moments, Postgres",
+        "0 without the last state and the end, 0 doubled",
         f"{rounds} kills: {lost} without the last state, {doubled} doubled",
     )
     assert (lost, doubled) == (0, 0)

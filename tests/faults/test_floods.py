@@ -19,7 +19,7 @@ from tests.contract.stores import both_databases, only_sqlite
 from tests.faults.arena import open_arena
 from tests.faults.probe import MOST_MS, Lag, measured
 from tests.faults.test_stalls import Served, serving
-from tests.scoreboard import RecordScore
+from tests.scoreboard import Count, RecordScore
 from tests.servers import wait_until
 
 REQUESTS = 300
@@ -43,11 +43,11 @@ def opened(url: str, *, receives: int | None = None) -> Iterator[socket.socket]:
         yield connection
 
 
-def flood(served: Served) -> dict[bytes, int]:
+def flood(served: Served, requests: int) -> dict[bytes, int]:
     """Many searches at once by one agent; how they were answered."""
     statuses: dict[bytes, int] = {}
     with ExitStack() as stack, selectors.DefaultSelector() as waiting:
-        for _ in range(REQUESTS):
+        for _ in range(requests):
             connection = stack.enter_context(opened(served.url))
             connection.sendall(search(served.agent))
             waiting.register(connection, selectors.EVENT_READ)
@@ -73,23 +73,23 @@ def make_threads(served: Served) -> None:
             agent.post("/threads", json={"metadata": {"n": number, "text": ["x" * 100] * 100}}).raise_for_status()
 
 
-def lag_beside(served: Served) -> Lag:
+def lag_beside(served: Served, requests: int = REQUESTS) -> Lag:
     make_threads(served)
     with measured(served.url, served.reviewer) as lag:
-        assert flood(served) == {b"HTTP/1.1 200": REQUESTS}
+        assert flood(served, requests) == {b"HTTP/1.1 200": requests}
     return lag
 
 
 @both_databases
 @pytest.mark.scoreboard
 def test_300_concurrent_searches_of_one_agent_delay_nobody(
-    database: str, folder: Path, record_score: RecordScore, request: pytest.FixtureRequest, most_ms: float
+    database: str, folder: Path, count: Count, record_score: RecordScore, request: pytest.FixtureRequest, most_ms: float
 ) -> None:
     """Also where a caller can have more requests in execution: their reads come in turns of the callers."""
     with serving(folder, database) as served:
         lag = lag_beside(served)
     with serving(folder, database, ASSENT_MAX_EXECUTING_PER_CALLER="2000") as served:
-        more = lag_beside(served)
+        more = lag_beside(served, count(full=REQUESTS, quick=60))
     where = {"sqlite": "SQLite", "postgres": "Postgres"}[request.node.callspec.params["database"]]
     record_score(
         f"other callers beside {REQUESTS} searches of one agent at once, {where}",

@@ -15,6 +15,7 @@ import pytest
 
 from assent.review.model.secrets import MASK
 from assent.review.rows import secrets
+from assent.review.threads import chosen_ids
 from tests.faults.arena import Arena, Json, open_arena
 
 pytestmark = pytest.mark.promise("P10")
@@ -54,6 +55,26 @@ async def test_comment_of_another_agent_is_shown_as_typed(secretive: Arena) -> N
     read = await secretive.other.get(f"/api/inbox/items/{item['id']}")
     assert SECRET not in json.dumps(read.json()["actions"])
     assert await commented(secretive.other, item, GUESSES) == [GUESSES] * 3
+
+
+async def test_thread_of_another_agent_does_not_take_the_id_of_a_deleted_one(secretive: Arena) -> None:
+    item = await asked(secretive)
+    thread = {"thread_id": item["source"]["thread_id"]}
+    assert (await secretive.agent.delete(f"/threads/{thread['thread_id']}")).status_code == 204
+    assert (await secretive.other.post("/threads", json=thread)).status_code == 409
+    assert await commented(secretive.other, item, GUESSES) == [GUESSES] * 3
+    assert (await secretive.agent.post("/threads", json=thread)).status_code == 200, "its own agent may"
+
+
+async def test_control_owner_of_the_id_of_a_deleted_thread_learns_its_secrets(
+    secretive: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chosen_ids, "require_free", lambda *_: None)
+    item = await asked(secretive)
+    thread = {"thread_id": item["source"]["thread_id"]}
+    assert (await secretive.agent.delete(f"/threads/{thread['thread_id']}")).status_code == 204
+    assert (await secretive.other.post("/threads", json=thread)).status_code == 200
+    assert MASK in (await commented(secretive.other, item, GUESSES))[0]
 
 
 async def test_comment_of_a_person_outside_the_rule_is_shown_as_typed(secretive: Arena) -> None:

@@ -13,6 +13,7 @@ from assent.identity import access
 from assent.identity.model.access import Kind, Role
 from assent.review.decisions import rights
 from assent.review.model.policies import Decider
+from assent.review.model.secrets import MASK
 from tests.faults.arena import Arena, Json, open_arena
 
 pytestmark = pytest.mark.promise("P6")
@@ -94,6 +95,17 @@ async def test_display_name_does_not_make_a_user_the_person_that_a_rule_names(gu
     assert (shown.status_code, said.status_code) == (403, 403)
     await guarded.rests(item["source"]["thread_id"])
     assert len(guarded.effects) == before
+
+
+@pytest.mark.promise("P10")
+async def test_comment_of_a_user_outside_the_rule_tells_no_secret(guarded: Arena) -> None:
+    """A text is masked for the secrets that its author may see: others would learn which of their guesses is one."""
+    item, typed = await asked(guarded, "sso:alice"), "battery-staple-1 or correct-horse-9?"
+    url = f"/api/inbox/items/{item['id']}/comments"
+    said = await user(guarded, "sso:mallory", "Mallory").post(url, json={"text": typed})
+    assert said.json()["text"] == typed
+    said = await user(guarded, "sso:alice", "Alice").post(url, json={"text": typed})
+    assert said.json()["text"] == typed.replace("correct-horse-9", MASK)
 
 
 async def test_identity_makes_a_user_the_person_that_a_rule_names(guarded: Arena) -> None:

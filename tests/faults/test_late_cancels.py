@@ -2,46 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 
 import httpx
 import pytest
 
-from assent.review import thread_items
 from assent.runs.engine import attempts, runner
 from assent.threads.rows import runs
 from tests.faults.arena import Arena
+from tests.faults.held import Held
 
 FOLLOWED_BY = ["cancel", "interrupt", "rollback"]
-
-
-class Held:
-    """The check of a run's question, which takes until it is released."""
-
-    def __init__(self) -> None:
-        self.begun, self.release = threading.Event(), threading.Event()
-
-    def flaw(self, *_: Any) -> None:
-        self.begun.set()
-        self.release.wait(30)
-
-
-@pytest.fixture
-async def held(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Held]:
-    held = Held()
-    monkeypatch.setattr(thread_items, "flaw", held.flaw)
-    yield held
-    held.release.set()
 
 
 async def cancelled_late(arena: Arena, held: Held, by: str) -> str:
     """A thread whose run was cancelled, or superseded, between its question and its end."""
     thread = await arena.thread()
     run = (await arena.run(thread, "asking", how="", input={"log": str(arena.log), "tag": "asked"})).json()["run_id"]
-    await asyncio.get_running_loop().run_in_executor(None, held.begun.wait, 30)
+    await held.begins()
     stopped = await _stop(arena, thread, run, by)
     assert stopped.status_code < 300, stopped.text
     return thread

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from assent.review.rows import grant_scopes
 from tests.faults.arena import Arena, open_arena
 from tests.gate.desk import by_position
 
@@ -297,3 +298,36 @@ async def test_two_calls_under_one_call_id_get_their_own_decisions(charging: Are
     effects = charging.effects[start:]
     rejected = "told User rejected the tool call for `pay` with reason: no"
     assert effects == ["paid 1", "told paid 1", rejected]
+
+
+@pytest.mark.promise("P1", "P5")
+@pytest.mark.parametrize("second", ["approve", "reject"])
+async def test_edit_of_a_call_does_not_approve_an_equal_call_under_its_id(charging: Arena, second: str) -> None:
+    start = len(charging.effects)
+    thread = await charging.stopped("twice")
+    item = await charging.item(thread)
+    [action] = item["actions"]
+    assert action["args"]["price"] == 1
+    edit = {"key": action["key"], "verb": "edit", "args": {**action["args"], "price": 2}}
+    assert (await charging.decide(item, "edit", actions=[edit])).status_code == 200
+    await charging.rests(thread)
+    said: dict[str, Any] = {"message": "no"} if second == "reject" else {}
+    assert (await charging.decide(await charging.item(thread), second, **said)).status_code == 200
+    await charging.rests(thread)
+    rejected = "told User rejected the tool call for `pay` with reason: no"
+    ended = ["told paid 2", rejected] if said else ["paid 2", "told paid 2", "told paid 2"]
+    assert charging.effects[start:] == ["paid 2", *ended]
+
+
+async def test_control_by_arguments_alone_the_edit_approves_both_calls(
+    charging: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grant_scopes, "answers", lambda tx, grant, call: True)
+    start = len(charging.effects)
+    thread = await charging.stopped("twice")
+    item = await charging.item(thread)
+    [action] = item["actions"]
+    edit = {"key": action["key"], "verb": "edit", "args": {**action["args"], "price": 2}}
+    assert (await charging.decide(item, "edit", actions=[edit])).status_code == 200
+    await charging.rests(thread)
+    assert charging.effects[start:] == ["paid 2", "told paid 2", "told paid 2"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from assent.gate.task import Task
+from assent.gate.records import Answered
 from tests.faults.arena import Arena, Json
 
 pytestmark = pytest.mark.promise("P2")
@@ -51,7 +51,7 @@ async def test_call_that_was_entered_without_an_answer_is_made_once_it_is_answer
 
 
 async def test_control_without_the_defence_each_run_starts_the_call_again(arena: Arena, monkeypatch: Any) -> None:
-    monkeypatch.setattr(Task, "has_answer", lambda task, interrupt_id: True)
+    monkeypatch.setattr(Answered, "includes", lambda answered, interrupt_id: True)
     thread = await paused(arena)
     await entered_again(arena, thread)
     assert len(arena.effects) > 1

@@ -21,6 +21,7 @@ import pytest
 from assent.app import open_services
 from assent.identity.model.access import Kind, Role, operator
 from assent.kernel import canonical
+from assent.review.model.grants import GATE, MARKS
 from assent.review.model.schemas import flaws as schema_flaws
 from assent.review.model.schemas import validation as schemas
 from assent.settings import Settings
@@ -237,8 +238,8 @@ def test_state_of_thousands_of_secrets_delays_nobody(
 def test_expensive_response_schemas_delay_nobody(
     database: str, folder: Path, record_score: RecordScore, request: pytest.FixtureRequest, most_ms: float
 ) -> None:
-    """Many forms that could each be the answer; thousands of tiny parts; a list without an order. The controls are in
-    tests/unit/dialects."""
+    """Many forms that could each be the answer; thousands of tiny parts; a list without an order. A run asks this, and
+    a gate elsewhere. The controls are in tests/unit/dialects and below."""
     forms: list[Any] = [{"properties": {f"{name}{number}": {} for name in "abcd"}} for number in range(190)]
     parts: list[Any] = [{"not": {"not": {}}} for _ in range(2_300)]
     listed = [entry for number in range(1_500) for entry in (number, str(number), [number])]
@@ -253,10 +254,17 @@ def test_expensive_response_schemas_delay_nobody(
                 agent.post(f"/threads/{thread}/runs/wait", json=run).raise_for_status()
                 [item] = agent.get("/api/inbox/items", params={"limit": 1}).json()["items"]
                 assert item["gated"], "what cannot be checked may be an approval"
+                asked_elsewhere(agent, schema)
 
         lag = least_lag(served, attack, most_ms)
     _score(record_score, request, "response schemas that take long to check", lag)
     assert lag.longest_ms <= most_ms, str(lag)
+
+
+def asked_elsewhere(agent: httpx.Client, schema: dict[str, Any]) -> None:
+    marked = {**schema, "title": str(uuid4()), MARKS: {"gate": GATE, "tool_call_id": "c"}}
+    question = {"thread_id": str(uuid4()), "interrupt_id": uuid4().hex, "value": {"which": 1}}
+    agent.post("/api/gate/questions", json={**question, "response_schema": marked}).raise_for_status()
 
 
 @both_databases
@@ -346,6 +354,30 @@ def test_long_integers_and_long_lists_delay_nobody(
 
         lag = least_lag(served, attack, most_ms)
     _score(record_score, request, "integers of 4,200 digits, batches of 5,000 runs and 10,000 supersteps", lag)
+    assert lag.longest_ms <= most_ms, str(lag)
+
+
+@both_databases
+@pytest.mark.scoreboard
+def test_graphql_documents_and_variables_delay_nobody(
+    database: str, folder: Path, record_score: RecordScore, request: pytest.FixtureRequest, most_ms: float
+) -> None:
+    """The controls are in tests/api/test_graphql.py."""
+    repeated = "{ " + 'inboxItem(id: "0123456789") { id } ' * 240 + "}"
+    misspelt = "".join(f"descriptiondd{number}: 1 " for number in range(400))
+    create = "mutation($input: CreateInboxItemInput!) { createInboxItem(input: $input) { id } }"
+    many = {"input": {"type": "a", "title": "a", "actions": [{"name": "a"}] * 60_000}}
+    with serving(folder, database) as served:
+        flood = Flood(served.url, served.agent)
+        flood.add("POST", "/graphql", {"query": repeated}, times=10)
+        flood.add("POST", "/graphql", {"query": f"mutation {{ createInboxItem(input: {{{misspelt}}}) {{ id }} }}"})
+        flood.add("POST", "/graphql", {"query": create, "variables": many}, times=5)
+
+        def attack() -> None:
+            assert set(flood.send()) == {400}
+
+        lag = least_lag(served, attack, most_ms)
+    _score(record_score, request, "GraphQL documents that take long to validate and to convert", lag)
     assert lag.longest_ms <= most_ms, str(lag)
 
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from assent.identity.model.access import Role
-from assent.review import policies
+from assent.review.policy import policies
 from tests.faults.arena import Arena, Json
 
 pytestmark = pytest.mark.promise("P5")

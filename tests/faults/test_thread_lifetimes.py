@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,10 +13,12 @@ from sqlalchemy import update
 from assent.identity.model.access import Kind, Role
 from assent.kernel.store import tables
 from assent.kernel.store.transaction import Tx
+from assent.review import thread_items
 from assent.review.threads import open_items
 from assent.runs import threads
 from assent.threads.rows import threads as rows
 from tests.faults.arena import Arena, Json
+from tests.workers import until
 
 pytestmark = pytest.mark.promise("P10")
 
@@ -109,3 +113,39 @@ async def test_control_without_the_defence_the_time_to_live_ends_the_question_of
     await expire(arena)
     assert not await is_there(arena, thread)
     assert ("item.cancelled", "system") in await arena.events(item)
+
+
+async def removed_during_its_call(arena: Arena) -> Json:
+    """The item of an approved call that runs while the agent removes its thread."""
+    thread = await arena.thread()
+    script = json.dumps([{"name": "act", "args": {"log": str(arena.log), "tag": "paid", "pause": 0.5}}])
+    await arena.run(thread, "gated", input={"messages": [{"role": "user", "content": script}]})
+    item = await arena.item(thread)
+    assert (await arena.decide(item, "approve")).status_code == 200
+
+    async def has_begun() -> bool:
+        return Path(f"{arena.log}.calls").exists()
+
+    await until(has_begun, "the call does not begin")
+    assert (await arena.agent.delete(f"/threads/{thread}")).status_code == 204
+    return dict((await arena.ana.get(f"/api/inbox/items/{item['id']}")).json())
+
+
+async def settled(arena: Arena, item: Json) -> int:
+    sent = await arena.ana.post(f"/api/inbox/items/{item['id']}/in-doubt", json={"outcome": "done"})
+    return sent.status_code
+
+
+@pytest.mark.promise("P2")
+async def test_call_whose_thread_is_removed_is_in_doubt(arena: Arena) -> None:
+    item = await removed_during_its_call(arena)
+    assert item["execution"] == "in_doubt"
+    assert "grant.in_doubt" in [kind for kind, _ in await arena.events(item)]
+    assert await settled(arena, item) == 200
+
+
+async def test_control_unmarked_the_call_stays_started_for_ever(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thread_items, "cut_off", lambda tx, begun, actor: list(begun))
+    item = await removed_during_its_call(arena)
+    assert item["execution"] == "started"
+    assert await settled(arena, item) == 409

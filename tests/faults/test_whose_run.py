@@ -4,12 +4,14 @@ are separate, nobody decides what they have shaped themselves."""
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
 
 from assent.identity.model.access import Role, operator
+from assent.runs import admission
 from tests.faults.arena import Arena, Json
 from tests.workers import until
 
@@ -59,6 +61,56 @@ async def test_bare_answer_continues_the_run_of_the_agent_that_asked(arena: Aren
     agent = await arena.actor(arena.agent)
     run = await answered(arena, thread, arena.other)
     assert await actor_of(arena, run) == (agent, agent.partition(":")[2])
+
+
+def commanded(pending: Json) -> Json:
+    return {"command": {"resume": ANSWER}}
+
+
+def resumed_from_outside(pending: Json) -> Json:
+    """As a RemoteGraph answers that is a node of another graph."""
+    return {"config": {"configurable": {"__pregel_resuming": True, "__pregel_resume_map": {pending["id"]: ANSWER}}}}
+
+
+FORMS = (commanded, resumed_from_outside)
+DELAYED = {"after_seconds": 366 * 86400}
+
+
+async def pending_of(arena: Arena, thread: str) -> Json:
+    interrupts = (await arena.state(thread))["interrupts"]
+    [[pending]] = interrupts.values()
+    question: Json = pending
+    return question
+
+
+@pytest.mark.promise("P3")
+@pytest.mark.parametrize("more", [{}, *STEERS])
+async def test_delayed_answer_is_refused_and_the_question_stays_open(arena: Arena, more: Json) -> None:
+    """It would count at once, and nobody else could answer until it arrives."""
+    thread = await asked(arena)
+    command = {"resume": ANSWER, **more.get("command", {})}
+    delayed = {**more, "command": command, **DELAYED}
+    assert (await arena.run(thread, "asking", arena.other, "", **delayed)).status_code == 422
+    await answered(arena, thread, arena.agent)
+
+
+@pytest.mark.promise("P3")
+async def test_delayed_answer_of_a_remote_graph_is_refused_and_the_question_stays_open(arena: Arena) -> None:
+    thread = await asked(arena)
+    delayed = {**resumed_from_outside(await pending_of(arena, thread)), **DELAYED}
+    assert (await arena.run(thread, "asking", arena.other, "", **delayed)).status_code == 422
+    await answered(arena, thread, arena.agent)
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_control_unchecked_a_delayed_answer_keeps_others_from_answering(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch, form: Callable[[Json], Json]
+) -> None:
+    monkeypatch.setattr(admission, "_require_answered_now", lambda request: None)
+    thread = await asked(arena)
+    answer = form(await pending_of(arena, thread))
+    assert (await arena.run(thread, "asking", arena.other, "", **answer, **DELAYED)).status_code == 200
+    assert (await arena.run(thread, "asking", how="", **answer)).status_code == 409
 
 
 @pytest.mark.parametrize("more", STEERS)

@@ -1,50 +1,48 @@
-"""Other servers for an inbox to follow: LangGraph's own, and a second Assent. They are shared by the tests of a module,
-which use threads of their own."""
+"""Other servers for an inbox to follow, one of each kind for all tests of a worker, which use threads of their own."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from bench.reference import ENVIRONMENT, reference
-from bench.served import serving
+from tests.api.conftest import build_on_both as build_on_both
 from tests.api.conftest import empty_database as empty_database
 from tests.api.house import Builder
-from tests.missing import missing
-from tests.servers import ServerProcess, dev_server, running
+from tests.federation.servers import aegra, langgraph_dev, langgraphjs, second_assent
+from tests.postgres import Cluster
+from tests.servers import running
 
-GRAPHS = Path(__file__).parents[1] / "graphs_remote"
-
-
-def copy_graphs(folder: Path) -> Path:
-    shutil.copytree(GRAPHS, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    return folder
+KINDS = ("langgraph", "langgraphjs", "aegra", "assent")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def langgraph_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    if not ENVIRONMENT.exists():
-        missing("LangGraph's server: tools/setup reference")
-    with serving(reference, copy_graphs(tmp_path_factory.mktemp("reference"))) as served:
-        yield f"http://127.0.0.1:{served.port}"
+    with langgraph_dev(tmp_path_factory.mktemp("langgraph")) as url:
+        yield url
 
 
-def second_assent(folder: Path, **environment: str) -> ServerProcess:
-    copy_graphs(folder)
-    return dev_server(f"sqlite:///{folder / 'assent.db'}", config=folder / "langgraph.json", **environment)
+@pytest.fixture(scope="session")
+def langgraphjs_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with langgraphjs(tmp_path_factory.mktemp("langgraphjs")) as url:
+        yield url
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def aegra_url(tmp_path_factory: pytest.TempPathFactory, postgres: Cluster) -> Iterator[str]:
+    with postgres.database() as database, aegra(tmp_path_factory.mktemp("aegra"), database) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
 def assent_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with running(second_assent(tmp_path_factory.mktemp("second"))) as server:
         yield server.url
 
 
-@pytest.fixture(params=["langgraph", "assent"])
+@pytest.fixture(params=KINDS)
 def server_url(request: pytest.FixtureRequest) -> str:
     """Each kind of server in turn."""
     url: str = request.getfixturevalue(f"{request.param}_url")

@@ -15,7 +15,7 @@ from assent.identity.model.access import Role
 from tests.api.house import House
 
 Json = dict[str, Any]
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 async def until(condition: Callable[[], Awaitable[Any]], complaint: str, *, patience: float = PATIENCE) -> Any:
@@ -86,24 +86,51 @@ class Desk:
 
 async def ask(url: str, *questions: Any, graph: str = "asking", **state: Any) -> str:
     """A thread that waits for answers; its id."""
+    return await begun(url, graph, {"questions": list(questions), **state})
+
+
+async def begun(url: str, graph: str, input: Json) -> str:
+    """A thread whose first run is over; its id."""
     async with get_client(url=url, api_key=None) as client:
         thread = await client.threads.create()
-        given = {"questions": list(questions), **state}
-        await client.runs.wait(thread["thread_id"], graph, input=given)
+        await client.runs.wait(thread["thread_id"], graph, input=input)
         return str(thread["thread_id"])
+
+
+async def ended(url: str, thread_id: str) -> Json:
+    """The values of a thread that has come to its end."""
+    async with get_client(url=url, api_key=None) as client:
+
+        async def look() -> bool:
+            return (await client.threads.get(thread_id))["status"] in ("idle", "error")
+
+        await until(look, f"the thread {thread_id} did not go on")
+        state: Any = await client.threads.get_state(thread_id)
+        values: Json = state["values"]
+        return values
+
+
+async def waits_for(url: str, thread_id: str) -> list[Any]:
+    """What the thread asks now."""
+    async with get_client(url=url, api_key=None) as client:
+        state: Any = await client.threads.get_state(thread_id)
+        return [raised["value"] for task in state["tasks"] for raised in task["interrupts"]]
 
 
 async def answered(url: str, thread_id: str) -> list[Any]:
     """The answers of a thread that has come to its end."""
-    async with get_client(url=url, api_key=None) as client:
-
-        async def look() -> Json | None:
-            thread: Any = await client.threads.get(thread_id)
-            return thread if thread["status"] in ("idle", "error") else None
-
-        thread = await until(look, f"the thread {thread_id} did not go on")
-        values: Json = thread["values"]
-        return list(values.get("answers", []))
+    return list((await ended(url, thread_id)).get("answers", []))
 
 
-__all__ = ["Desk", "Role", "answered", "ask", "until"]
+async def settled(desk: Desk, item_id: str) -> Json:
+    """The item once its decision has arrived, or has failed."""
+
+    async def look() -> Json | None:
+        item = await desk.item(item_id)
+        return item if item["delivery"]["status"] in ("delivered", "failed") else None
+
+    shown: Json = await until(look, "the decision is still under way", patience=120)
+    return shown
+
+
+__all__ = ["Desk", "Role", "answered", "ask", "begun", "ended", "settled", "until", "waits_for"]

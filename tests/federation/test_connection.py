@@ -90,6 +90,27 @@ async def test_large_info_is_not_read(receiver: Receiver, connection: Connection
         await connection.info()
 
 
+async def test_answer_of_many_values_is_not_parsed(receiver: Receiver, connection: Connection) -> None:
+    """Its ten million lists would hold up everybody for seconds."""
+    receiver.body = b"[" + b"[]," * 10_000_000 + b"[]]"
+    with pytest.raises(DeploymentFailed, match="has more than 500000 values"):
+        await connection.state("t1")
+
+
+async def test_large_answer_with_few_values_is_read(receiver: Receiver, connection: Connection) -> None:
+    receiver.body = json.dumps({"values": {"text": "x" * 1_000_000}}).encode()
+    state = await connection.state("t1")
+    assert state is not None
+    assert len(state["values"]["text"]) == 1_000_000
+
+
+@pytest.mark.parametrize("size", [1, 50_000])
+async def test_answer_that_is_not_text_is_a_failure(receiver: Receiver, connection: Connection, size: int) -> None:
+    receiver.body = b"\xff" * size
+    with pytest.raises(DeploymentFailed, match="as a LangGraph server"):
+        await connection.state("t1")
+
+
 async def test_agent_does_not_read_the_key_of_a_deployment(receiver: Receiver, build: Builder) -> None:
     house = await build(outbound_allow=("127.0.0.1",), secret_key="s" * 32)
     receiver.body = json.dumps({"version": f"1 {SECRET}", "detail": SECRET}).encode()

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import pytest
+
 from assent.settings import Mode
 from tests.api.house import Builder
+from tests.federation.conftest import KINDS
 from tests.federation.desk import Desk, answered, ask, until
+from tests.federation.peer import THREAD, asking_at_once
+
+PLACES = [*((kind, "sqlite") for kind in KINDS), ("assent", "postgres")]
+everywhere = pytest.mark.parametrize(("server_url", "build_on_both"), PLACES, indirect=True)
+"""Each kind of server, and the other database of the inbox."""
 
 
-async def test_question_of_another_server_is_decided_here(build: Builder, server_url: str) -> None:
-    desk = await Desk.at(await build(Mode.DEV))
+@everywhere
+async def test_question_of_another_server_is_decided_here(build_on_both: Builder, server_url: str) -> None:
+    desk = await Desk.at(await build_on_both(Mode.DEV))
     before = await ask(server_url, "earlier?")
     added = await desk.add(server_url, name="far")
     assert added["problem"] is None, added
@@ -28,10 +37,11 @@ async def test_question_of_another_server_is_decided_here(build: Builder, server
     assert await answered(server_url, later) == ["one", "two"]
 
 
-async def test_answer_given_elsewhere_closes_the_item(build: Builder, server_url: str) -> None:
+@everywhere
+async def test_answer_given_elsewhere_closes_the_item(build_on_both: Builder, server_url: str) -> None:
     from langgraph_sdk import get_client
 
-    desk = await Desk.at(await build(Mode.DEV))
+    desk = await Desk.at(await build_on_both(Mode.DEV))
     thread_id = await ask(server_url, "who answers?")
     item = await desk.item_of(await desk.add(server_url), thread_id)
     async with get_client(url=server_url, api_key=None) as client:
@@ -42,3 +52,17 @@ async def test_answer_given_elsewhere_closes_the_item(build: Builder, server_url
 
     await until(closed, "the item stays open")
     assert (await desk.item(item["id"]))["resolution"] == "answered_elsewhere"
+
+
+async def test_thread_that_cannot_be_read_holds_up_no_other(build: Builder) -> None:
+    """The other one is in a list that is read later."""
+    desk = await Desk.at(await build(Mode.DEV))
+    async with asking_at_once("shall I") as peer:
+        peer.has_broken, peer.waits_as = True, "error"
+        added = await desk.add(peer.url)
+        await desk.item_of(added, THREAD)
+
+        async def told() -> bool:
+            return bool((await desk.deployment(added["id"]))["problem"] == "failing")
+
+        await until(told, "nobody is told about the thread")

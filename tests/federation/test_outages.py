@@ -15,12 +15,11 @@ import pytest
 
 from assent.federation import answers
 from assent.federation.connection import Connection
-from assent.federation.sync import Sync
 from assent.settings import Mode
 from tests.api.house import Builder
 from tests.e2e.cutting import CuttingProxy
-from tests.federation.conftest import second_assent
-from tests.federation.desk import Desk, answered, ask, until
+from tests.federation.desk import Desk, answered, ask, settled, until
+from tests.federation.servers import second_assent
 from tests.scoreboard import Count, RecordScore
 from tests.servers import ServerProcess, running
 
@@ -70,17 +69,6 @@ async def lossy(assent_url: str) -> AsyncIterator[tuple[Loss, str]]:
     server.close()
 
 
-async def settled(desk: Desk, item_id: str) -> dict[str, Any]:
-    """The item once its decision has arrived, or has failed."""
-
-    async def look() -> dict[str, Any] | None:
-        item = await desk.item(item_id)
-        return item if item["delivery"]["status"] in ("delivered", "failed") else None
-
-    shown: dict[str, Any] = await until(look, "the decision is still under way", patience=60)
-    return shown
-
-
 @pytest.mark.parametrize("looks", [True, False])
 async def test_answer_whose_response_was_lost_is_looked_up(
     build: Builder,
@@ -93,7 +81,7 @@ async def test_answer_whose_response_was_lost_is_looked_up(
     """The control does not look: it takes its own answer for somebody else's."""
     if not looks:
 
-        async def never(*_: Any) -> bool:
+        def never(*_: Any) -> bool:
             return False
 
         monkeypatch.setattr(answers, "_was_received", never)
@@ -199,44 +187,6 @@ async def start_again(server: ServerProcess, proxy: CuttingProxy) -> None:
 
 
 @pytest.mark.scoreboard
-async def test_other_process_follows_when_the_leader_dies(
-    build: Builder, assent_url: str, count: Count, record_score: RecordScore
-) -> None:
-    house = await build(Mode.DEV)
-    desk, kills, gaps = await Desk.at(house), count(full=10, quick=2), list[float]()
-    syncs = [house.engine.sync, Sync(house.services.store, house.services.deployments)]
-    await syncs[1].open()
-    added = await desk.add(assent_url)
-    try:
-        for _ in range(kills):
-            await until(lambda: leader(desk, added["id"]), "nobody follows the deployment")
-            [dying] = [sync for sync in syncs if sync.who == await leader(desk, added["id"])]
-            await dying.die()
-            replacement = Sync(house.services.store, house.services.deployments)
-            syncs[syncs.index(dying)] = replacement
-            await replacement.open()
-            begun = asyncio.get_running_loop().time()
-            thread_id = await ask(assent_url, "who follows?")
-            await desk.item_of(added, thread_id)
-            gaps.append(asyncio.get_running_loop().time() - begun)
-        listed = [item["source"]["remote"]["thread_id"] for item in await desk.items("deployment:" + added["id"])]
-        assert len(listed) == len(set(listed)), "a question has two items"
-    finally:
-        for sync in syncs:
-            await sync.close()
-    record_score(f"sync leader killed {kills} times", "no gap over 5 s, no duplicate", f"longest gap {max(gaps):.1f} s")
-    assert max(gaps) < (5 if kills == 10 else 15)  # other runs share their machine
-
-
-async def leader(desk: Desk, deployment_id: str) -> str | None:
-    def read(tx: Any) -> Any:
-        return tx.sql("SELECT leader FROM deployments").first()
-
-    row = await desk.house.services.store.read(None, read)
-    return None if row is None else row[0]
-
-
-@pytest.mark.scoreboard
 async def test_many_questions_appear_soon(
     build: Builder,
     langgraph_url: str,
@@ -249,9 +199,9 @@ async def test_many_questions_appear_soon(
     desk = await Desk.at(await build(Mode.DEV))
     for start in range(0, number, 20):
         some = range(start, min(start + 20, number))
-        await asyncio.gather(*(ask(langgraph_url, f"question {each}", graph="other") for each in some))
+        await asyncio.gather(*(ask(langgraph_url, f"question {each}", graph="many") for each in some))
     begun = clock()
-    added = await desk.add(langgraph_url, graphs=["other"])
+    added = await desk.add(langgraph_url, graphs=["many"])
 
     async def all_listed() -> bool:
         return len(await desk.items(f"is:pending deployment:{added['id']}")) >= number
@@ -259,7 +209,7 @@ async def test_many_questions_appear_soon(
     await until(all_listed, "some questions do not appear", patience=120)
     listing = clock() - begun
     begun = clock()
-    thread_id = await ask(langgraph_url, "a new one?", graph="other")
+    thread_id = await ask(langgraph_url, "a new one?", graph="many")
     asked = clock() - begun
     item = await desk.item_of(added, thread_id)
     appearing = clock() - begun - asked

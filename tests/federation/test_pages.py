@@ -7,6 +7,7 @@ import pytest
 
 from assent.identity.model.access import Role
 from assent.settings import Mode
+from assent.threads.model.deployments import Trouble
 from tests.api.house import Builder
 from tests.federation.desk import Desk, answered, ask, until
 
@@ -16,12 +17,14 @@ async def test_deployment_added_on_the_page_is_decided_there(build: Builder, lan
     desk = await Desk.at(await build(Mode.DEV))
     browser = await desk.house.signed_in("ana", Role.ADMIN)
     thread_id = await ask(langgraph_url, "shall I?")
-    typed = {"url": langgraph_url, "key": "a key", "name": "Far", "graphs": "asking"}
+    headers = "Authorization: Bearer secret\r\nX-Team: red\r\n"
+    typed = {"url": langgraph_url, "key": "a key", "name": "Far", "graphs": "asking", "headers": headers}
     shown = await browser.post("/inbox/settings/deployments", data=typed, follow_redirects=True)
     assert "Added." in shown.text
     assert "a key" not in shown.text
     assert "Working" in shown.text
     [added] = (await desk.admin.get("/api/deployments")).json()
+    assert added["headers"] == ["Authorization", "X-Team"]
     item = await desk.item_of(added, thread_id)
     page = (await browser.get(f"/inbox/{item['id']}")).text
     assert "Advisory" in page
@@ -46,7 +49,9 @@ async def test_stopped_deployment_is_not_an_empty_inbox(build: Builder) -> None:
     listed = await browser.post("/inbox/inboxes", data=saved, follow_redirects=True)
     assert "no server listens at http://127.0.0.1:9" in listed.text
     settings = (await browser.get("/inbox/settings/deployments")).text
-    assert "docs/troubleshooting.md#stopped" in settings
+    assert 'href="/inbox/help#stopped"' in settings
+    advice = (await browser.get("/inbox/help")).text
+    assert all(f'<dt id="{problem}">' in advice for problem in Trouble)
     assert (await desk.admin.delete(f"/api/deployments/{added['id']}")).status_code == 200
     inbox_id = listed.url.params["inbox"]
     assert "the deployment was removed" in (await browser.get(f"/inbox?inbox={inbox_id}")).text

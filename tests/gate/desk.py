@@ -16,6 +16,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from assent import ApprovalMiddleware
+from assent.gate import task
 from assent.gate.inbox import LocalItem
 from assent.gate.keeper import current_grant
 from assent.gate.task import Task
@@ -87,7 +88,7 @@ class Desk:
 
 def by_position(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets the gate ask like any other code, so that LangGraph hands its answers out by position."""
-    monkeypatch.setattr(Task, "question_id", lambda task, call, answered: interrupt_id(task.ns, answered))
+    monkeypatch.setattr(task, "question_id", lambda call, answered: interrupt_id(call.task, answered))
     monkeypatch.setattr(Task, "hide", lambda task, questions: None)
 
 

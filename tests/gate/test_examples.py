@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from assent.gate import inbox
+from assent.gate import places
 from assent.gate.graphs import is_gated
 from assent.runs.project.loader import load_graphs
 from assent.runs.project.manifest import read_manifest
@@ -90,7 +90,7 @@ def test_mail_agent_example_works_in_a_terminal(
 
 
 def test_payments_example_works(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inbox, "default_inbox", lambda: desk.inbox)
+    monkeypatch.setattr(places, "default_keeper", lambda: desk.inbox)
     payments.payments.clear()
     graph = kept(payments.graph)
     assert is_gated(graph)

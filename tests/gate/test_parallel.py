@@ -16,9 +16,11 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 
 from assent import gated
-from assent.gate.task import Task
+from assent.gate import task
 from assent.gate.upstream import NS_SEP, interrupt_id
 from assent.kernel import canonical
+from assent.review.model.grants import Call
+from assent.review.rows import grant_scopes
 from tests.gate.desk import CONFIG, PAY, SEND, THREAD, Desk, asked, ids, script
 from tests.scoreboard import Count, RecordScore
 
@@ -205,6 +207,9 @@ APPROVE: tuple[str, dict[str, Any]] = ("approve", {})
         ({1: APPROVE, 2: APPROVE}, [1, 2], ["paid 1", "paid 2"]),
         ({1: ("edit", {"args": {"amount": 7}}), 2: REJECT}, [7], ["paid 7", REJECTED]),
         ({1: ("edit", {"args": {"amount": 7}}), 2: APPROVE}, [2, 7], ["paid 7", "paid 2"]),
+        ({1: ("edit", {"args": {"amount": 2}}), 2: REJECT}, [2], ["paid 2", REJECTED]),
+        ({1: ("edit", {"args": {"amount": 2}}), 2: APPROVE}, [2, 2], ["paid 2", "paid 2"]),
+        ({1: REJECT, 2: ("edit", {"args": {"amount": 1}})}, [1], [REJECTED, "paid 1"]),
         ({1: ("respond", {"message": "later"}), 2: APPROVE}, [2], ["later", "paid 2"]),
     ],
 )
@@ -218,10 +223,11 @@ def test_two_calls_under_one_call_id_get_their_own_answers(
 def test_control_with_one_series_for_a_call_id_a_call_is_never_asked_about(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def shared(task: Task, call: Any, answered: int) -> str:
-        return interrupt_id(f"{task.ns}{NS_SEP}gate {canonical.digest([call.call_id, call.tool])}", answered)
+    def shared(call: Call, answered: int) -> str:
+        return interrupt_id(f"{call.task}{NS_SEP}gate {canonical.digest([call.call_id, call.tool])}", answered)
 
-    monkeypatch.setattr(Task, "question_id", shared)
+    monkeypatch.setattr(task, "question_id", shared)
+    monkeypatch.setattr(grant_scopes, "answers", lambda tx, grant, call: True)
     seen, messages = decided_by_amount(desk, {1: ("edit", {"args": {"amount": 7}}), 2: REJECT})
     assert len(seen) == 1
     assert messages[0] == messages[1]

@@ -13,6 +13,9 @@ import anyio
 import httpx
 import pytest
 
+from assent.kernel.store.transaction import Tx
+from assent.review.model.grants import Passage
+from assent.review.rows import gate
 from assent.settings import Mode
 from tests.api.conftest import build, empty_database
 from tests.api.house import Builder, House
@@ -146,21 +149,33 @@ async def test_ungated_tool_runs_and_unnamed_tool_is_gated(desk: Desk) -> None:
     assert (item["title"], item["gated"]) == ("look_up", True)
 
 
+@pytest.mark.promise("P6")
+async def test_front_end_of_langchains_middleware_needs_the_key_of_a_person(desk: Desk) -> None:
+    thread = await desk.start("drop_in", ("send_email", {"to": "bob"}))
+    [item] = await desk.items()
+    assert (item["gated"], item["dialect"]) == (True, "hitl_request")
+    answer = {"assistant_id": "drop_in", "command": {"resume": {"decisions": [{"type": "approve"}]}}}
+    refused = await desk.agent.post(f"/threads/{thread}/runs", json=answer)
+    assert (refused.status_code, desk.ran) == (403, [])
+    accepted = await desk.ana.post(f"/threads/{thread}/runs", json=answer)
+    assert accepted.status_code == 200, accepted.text
+    await desk.settled(thread)
+    assert desk.ran == ["bob"]
+
+
 @pytest.mark.promise("P8")
 @pytest.mark.parametrize("graph", GATED)
-async def test_expired_approval_asks_again(desk: Desk, graph: str) -> None:
+async def test_expired_approval_asks_again(desk: Desk, graph: str, monkeypatch: pytest.MonkeyPatch) -> None:
     thread = await desk.start(graph, ("send_email", {"to": "bob"}))
     [item] = await desk.items()
-    store = desk.house._store
-    write = store.write
+    consume = gate.consume
 
-    async def later(tenant: Any, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def later(tx: Tx, *args: Any) -> Passage:
         """Time passes between the decision and the call."""
-        if getattr(getattr(function, "func", None), "__name__", "") == "consume":
-            store.clock_offset = timedelta(minutes=16)
-        return await write(tenant, function, *args, **kwargs)
+        desk.house._store.clock_offset = timedelta(minutes=16)
+        return consume(tx, *args)
 
-    store.write = later  # type: ignore[method-assign]
+    monkeypatch.setattr(gate, "consume", later)
     await desk.decide(item)
     await desk.settled(thread)
     assert desk.ran == []

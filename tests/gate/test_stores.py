@@ -14,7 +14,7 @@ from langgraph.types import Command, interrupt
 
 from assent import ApprovalMiddleware, current_grant
 from assent.gate.keeper import using_keeper
-from assent.gate.task import Task
+from assent.gate.records import Answered
 from assent.identity.model.access import DEFAULT_TENANT, Kind, Principal, Scope
 from assent.review import thread_items
 from assent.review.decisions import doubts
@@ -149,7 +149,7 @@ async def test_a_paused_call_that_nobody_answered_asks_again_and_is_not_made(roo
 async def test_control_without_the_question_a_paused_call_is_made_each_time(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Task, "has_answer", lambda task, interrupt_id: True)
+    monkeypatch.setattr(Answered, "includes", lambda answered, interrupt_id: True)
     await room.invoke(script(("book", {"what": "train"})))
     await room.approve()
     await room.go_on()

@@ -1,8 +1,8 @@
 """An assistant by script: the words of a request say what it asks for, one after the other, before it answers.
 
-`ask`, `confirm`, `login`, `form` and `odd` pause, `fail` raises, `cut` ends with an incomplete answer, `slow:FILE`
-waits until the file is there, and `speak:FILE` does so in the middle of a sentence. The completed steps are kept in the
-state under `done`, so a test can count them.
+`ask`, `confirm`, `login`, `form` and `odd` pause, `both` asks two questions at once, `fail` raises, `cut` ends with
+an incomplete answer, `slow:FILE` waits until the file is there, and `speak:FILE` does so in the middle of a sentence.
+The completed steps are kept in the state under `done`, so a test can count them.
 """
 
 from __future__ import annotations
@@ -140,8 +140,21 @@ def begin(state: State) -> dict[str, Any]:
     return {"asked": 0}
 
 
-def _next(state: State) -> str:
-    return "step" if state.get("asked", 0) < len(_steps(state)) else "answer"
+def left(state: State) -> dict[str, Any]:
+    return {"done": [interrupt("left?")]}
+
+
+def right(state: State) -> dict[str, Any]:
+    return {"done": [interrupt("right?")]}
+
+
+def join(state: State) -> dict[str, Any]:
+    return {"asked": state.get("asked", 0) + 1}
+
+
+def _next(state: State) -> str | list[str]:
+    rest = _steps(state)[state.get("asked", 0) :]
+    return ["left", "right"] if rest[:1] == ["both"] else "step" if rest else "answer"
 
 
 builder = StateGraph(State)
@@ -149,7 +162,11 @@ builder.add_node("begin", begin)
 builder.add_node("step", step)
 builder.add_node("answer", answer)
 builder.add_edge(START, "begin")
-builder.add_conditional_edges("begin", _next, ["step", "answer"])
-builder.add_conditional_edges("step", _next, ["step", "answer"])
+builder.add_node("left", left)
+builder.add_node("right", right)
+builder.add_node("join", join)
+for node in ("begin", "step", "join"):
+    builder.add_conditional_edges(node, _next, ["step", "left", "right", "answer"])
+builder.add_edge(["left", "right"], "join")
 builder.add_edge("answer", END)
 graph = builder.compile()

@@ -45,7 +45,7 @@ class Target:
             **{name: getattr(self, name) for name in ("thread_id", "run_id", "assistant_id", "item_id")},
             **dict.fromkeys(("agent", "agent_id"), "a agent"),
             **dict.fromkeys(("key_id", "approval_id", "delivery_id", "cron_id"), nothing),
-            **dict.fromkeys(("inbox_id", "passkey_id", "reason_id"), nothing),
+            **dict.fromkeys(("inbox_id", "passkey_id", "reason_id", "grant_id"), nothing),
             "deployment_id": nothing,
             "name": "ana",
         }
@@ -419,6 +419,32 @@ def inbox_mcp(target: Target) -> Iterator[Sent]:
 
 _ITEM = "/api/inbox/items/{item_id}"
 _AGENT = "/inbox/agents/{agent_id}"
+
+
+def gate_call(target: Target, **change: Any) -> Json:
+    """The waiting call, as a gate elsewhere would describe it."""
+    call = {"thread_id": target.thread_id, "call_id": "another", "tool": "act", "args": target.evil, "task": "tools:1"}
+    if not target.stops:
+        call |= {"call_id": target.call["id"], "args": target.call["args"]}
+    return {**call, **change}
+
+
+def gate_questions(target: Target) -> Iterator[Sent]:
+    call = gate_call(target)
+    named = {"tool_call_id": call["call_id"], "name": "act", "args": call["args"]}
+    value = {"type": "tool_approval", "gate": "assent", **named}
+    asked: Json = {"thread_id": target.thread_id, "interrupt_id": target.interrupt_id, "value": value}
+    yield {"json": asked}
+    yield {"json": {**asked, "before": [target.interrupt_id]}}
+    doubt = {**value, "kind": "assent.in_doubt", "item_id": target.item_id, "grant_id": target.item_id}
+    yield {"json": {**asked, "value": doubt}}
+
+
+def gate_reports(target: Target) -> Iterator[Sent]:
+    for kind in ("alive", "done", "failed", "paused", "returned", "doubted"):
+        yield {"json": {"kind": kind, "attempt": "a", "result": {"value": 1}, "interrupt_id": target.interrupt_id}}
+
+
 _REVIEW = "/api/workspace-reviews/{run_id}"
 _PAGE = "/inbox/{item_id}"
 ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
@@ -478,6 +504,16 @@ ATTEMPTS: dict[str, Callable[[Target], Iterator[Sent]]] = {
     f"PUT {_ITEM}/snooze": bodies({"until": "2099-01-01T00:00:00Z"}, {"until": None}),
     f"PUT {_ITEM}/links/{{thread_id}}": nothing,
     f"DELETE {_ITEM}/links/{{thread_id}}": nothing,
+    "POST /api/gate/look": lambda target: iter([{"json": {"call": gate_call(target)}}]),
+    "POST /api/gate/questions": gate_questions,
+    "POST /api/gate/grants": lambda target: iter(
+        [
+            {"json": {"call": gate_call(target), "attempt": "a"}},
+            {"json": {"call": gate_call(target, args=target.evil), "attempt": "a", "answered": [target.interrupt_id]}},
+            {"json": {"call": gate_call(target), "attempt": "a", "recall": True, "items": [target.item_id]}},
+        ]
+    ),
+    "POST /api/gate/grants/{grant_id}/reports": gate_reports,
     "POST /api/workspace-reviews": lambda target: iter([{"json": {"run_id": target.run_id, "body": "harmless"}}]),
     f"POST {_REVIEW}/acceptance": lambda target: iter([{"json": target.seen}]),
     f"POST {_REVIEW}/cancellation": lambda target: iter([{"json": target.seen}]),

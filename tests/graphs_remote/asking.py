@@ -1,7 +1,8 @@
 """A graph that asks whatever its input says, one question after the other, keeps the answers, and records each one in
-the file `log`, as a tool would have its effect."""
+the file `log`, as a tool would have its effect.
 
-from __future__ import annotations
+Annotations are not postponed: Aegra loads a graph outside `sys.modules`, where LangGraph could not resolve them.
+"""
 
 import operator
 from pathlib import Path

@@ -33,14 +33,16 @@ def run(*command: object, **changes: str) -> str:
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `assent` program of an environment with nothing but the wheel and requirements/runtime.txt, by the
-    commands of docs/operations.md."""
-    folder = tmp_path_factory.mktemp("installed")
+    """The `assent` program of an environment with nothing but the wheel and what it requires."""
+    return install(tmp_path_factory.mktemp("installed"), "requirements/runtime.txt")
+
+
+def install(folder: Path, pinned: str) -> Path:
+    """By the commands of docs/operations.md."""
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder / "dist")
     run(sys.executable, "-m", "venv", folder / "env")
     python = folder / "env" / "bin" / "python"
     pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")  # the one that Python brings
-    pinned = "requirements/runtime.txt"
     run(*pip, "--require-hashes", "--requirement", pinned, "--constraint", pinned)
     [wheel] = (folder / "dist").glob("*.whl")
     run(*pip, "--no-deps", wheel)
@@ -117,8 +119,31 @@ def test_serve_with_a_worker_runs_an_approved_call(installed: Path, project: Pat
             worker.kill()
 
 
-def test_demo_from_the_wheel_starts_with_pending_items(installed: Path, tmp_path: Path) -> None:
+def test_demo_from_the_wheel_with_extras_starts_with_pending_items(tmp_path: Path) -> None:
+    installed = install(tmp_path, "requirements/extras.txt")
     server = started(installed, "demo", "--port", "0", "--database", f"sqlite:///{tmp_path}/demo.db")
     with running(server), httpx.Client(base_url=server.url, trust_env=False) as http:
         assert http.get("/health-check").status_code == 200
         assert "/login#" in server.printed("sign in")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extra"),
+    [
+        (["demo", "--database", "nothing://"], "assistant"),
+        (["calendar", "--stdio", "--login", "on"], "assistant"),
+        (["import", "threads.db", "--graph", "agent"], "import"),
+        (["inbox", "triage", "--profile", "missing"], "triage"),
+    ],
+)
+def test_a_command_without_its_extra_names_it(installed: Path, project: Path, arguments: list[str], extra: str) -> None:
+    """In the environment of the tests, which has all extras, each fails for another reason."""
+    told = [
+        subprocess.run(
+            [program, *arguments], cwd=project, env=environment(), capture_output=True, text=True, timeout=120
+        )
+        for program in (installed, Path(sys.executable).parent / "assent")
+    ]
+    expected = f"needs the extra '{extra}', which is not installed\n  pip install 'assent[{extra}]', or"
+    assert told[0].returncode != 0
+    assert [expected in done.stderr for done in told] == [True, False]

@@ -32,3 +32,9 @@ def test_retry_after_of_a_receiver_is_honoured_up_to_a_limit() -> None:
     assert delay_after(1, Failure("busy", wait=timedelta(seconds=40)), dice=0) == timedelta(seconds=40)
     assert delay_after(1, Failure("busy", wait=timedelta(days=400)), dice=0) == LONGEST_WISH
     assert delay_after(4, Failure("busy", wait=timedelta(seconds=1)), dice=0) == DELAYS[3], "and never for less"
+
+
+def test_waiting_is_not_a_failed_attempt() -> None:
+    """However often it waited, neither does it give up, nor are the pauses those of failures."""
+    busy = Failure("busy", wait=timedelta(seconds=2), attempted=False)
+    assert {delay_after(attempt, busy, dice=0) for attempt in (1, 4, 1000)} == {timedelta(seconds=2)}

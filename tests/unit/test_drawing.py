@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.surfaces.web.views.graph_drawing import END, MOST_NODES, START, Drawing, draw
+from assent.surfaces.web.views.threads.graph_drawing import END, MOST_NODES, START, Drawing, draw
 
 AGENT = (START, "agent"), ("agent", "tools"), ("tools", "agent"), ("agent", END)
 

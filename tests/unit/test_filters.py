@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assent.errors import Invalid
-from assent.review.model.filters import Filter, id_range, parse, term
 from assent.review.model.items import ItemStatus
+from assent.review.model.search.filters import Filter, id_range, parse, term
 
 OPEN = frozenset({ItemStatus.PENDING, ItemStatus.REVISION_REQUESTED})
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, create_engine, text
 
 from assent.kernel.store.tables import items, metadata
 from assent.kernel.store.transaction import Tx
-from assent.review.model import filters
+from assent.review.model.search import filters
 from assent.review.rows import item_search
 
 

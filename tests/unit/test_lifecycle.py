@@ -56,7 +56,7 @@ from assent.review.model.lifecycle import (
 )
 from assent.review.model.policies import from_json
 from assent.review.model.questions import Interrupt, Question, Resolution, Verb, Verdict
-from assent.review.model.terms import terms_of
+from assent.review.model.search.terms import terms_of
 
 NOW = datetime(2026, 11, 18, 9, tzinfo=UTC)
 RULE = {"name": "two", "then": "ask", "approvals": 2, "remind_after": "1h", "deadline": "2h"}

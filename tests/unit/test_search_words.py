@@ -3,7 +3,7 @@
 import pytest
 
 from assent.errors import Invalid
-from assent.review.model import filters, search_words
+from assent.review.model.search import filters, search_words
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from assent.review.dialects import recognise
 from assent.review.model.items import Due
 from assent.review.model.policies import Decider, Effect, from_json
 from assent.review.model.questions import Action, Interrupt, Question, Verb
+from assent.review.model.search.terms import Terms, next_due, stricter, terms_of, within
 from assent.review.model.secrets import MASK
-from assent.review.model.terms import Terms, next_due, stricter, terms_of, within
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)

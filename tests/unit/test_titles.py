@@ -6,11 +6,11 @@ import pytest
 
 from assent.errors import InvalidPolicy
 from assent.identity.model.access import Agent
-from assent.review import item_words
 from assent.review.dialects import recognise
 from assent.review.model import policies, titles
 from assent.review.model.questions import Interrupt, Question
-from assent.review.model.terms import terms_of
+from assent.review.model.search.terms import terms_of
+from assent.review.search import item_words
 
 ARGS = {"order_id": "4711", "amount": 249.9, "currency": "EUR", "card": {"last4": 4242}, "a.b": 1, "token": "hunter2"}
 

@@ -14,7 +14,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "assent"
 CONSTANTS = "langgraph._internal._constants"
 GATE, RUNS, CHECKPOINTS = "gate/upstream.py", "runs/upstream.py", "runs/checkpoints/upstream.py"
-IDENTITY, ASSISTANT = "identity/upstream.py", "assistant/upstream.py"
+IDENTITY, ASSISTANT = "identity/upstream.py", "assistant/mcp/upstream.py"
 
 NAMES = {
     GATE: [

@@ -49,6 +49,17 @@ def test_the_policy_narrows_and_never_widens(policy: dict[str, Any], url: str, a
             targets.check_url(url)
 
 
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1/x", "http://localhost/x", "http://[::1]/x", "http://[::ffff:127.0.0.1]/x"]
+)
+def test_disabled_loopback_is_refused_where_the_operator_allows_it(url: str) -> None:
+    policy = {"require_https": False}
+    allowed = Allowed.named(LOOPBACK)
+    assert Targets(allowed, read({"url": policy}, ENVIRONMENT)).check_url(url).path == "/x"
+    with pytest.raises(TargetRefused):
+        Targets(allowed, read({"url": {**policy, "disable_loopback": True}}, ENVIRONMENT)).check_url(url)
+
+
 def test_headers_are_filled_in_from_the_environment() -> None:
     headers = {"Authorization": "Bearer ${{ env.LG_WEBHOOK_TOKEN }}", "x-plain": "${{env.LG_WEBHOOK_TOKEN}}-1"}
     assert read({"headers": headers}, ENVIRONMENT).headers == {"Authorization": "Bearer t0ken", "x-plain": "t0ken-1"}
@@ -70,6 +81,7 @@ def test_headers_are_filled_in_from_the_environment() -> None:
         {"url": {"allowed_ports": ["443"]}},
         {"url": {"allowed_ports": [99999]}},
         {"url": {"max_url_length": True}},
+        {"url": {"disable_loopback": False}},
     ],
 )
 def test_invalid_block_stops_the_start_and_shows_no_secret(section: dict[str, Any]) -> None:

@@ -103,7 +103,7 @@ async def test_unrouted_review_shows_what_to_check(desk: Desk) -> None:
     made = await writer.post("/api/workspace-reviews", json={"run_id": "r", "body": "Look", "target_path": "/notes"})
     page = plain(await read(desk.ana, f"/inbox/{made.json()['id']}"))
     assert "Workspace review (unrouted): writer: /notes" in page
-    assert "Unrouted. An agent in the parent chain has a missing parent. Look for a deleted or moved agent." in page
+    assert "Unrouted. The parent chain ends without a person. Pair the last agent with one," in page
     await agents.change(operator(), "writer", AgentChange(human="ana"))
     routed = await writer.post("/api/workspace-reviews", json={"run_id": "s", "body": "Look"})
     assert "Unrouted" not in plain(await read(desk.ana, f"/inbox/{routed.json()['id']}")), "the control"
@@ -115,7 +115,7 @@ async def test_unrouted_review_shows_what_to_check(desk: Desk) -> None:
 
 async def test_agent_page_names_the_defect_of_its_chain(desk: Desk) -> None:
     agent = await registered(desk, "lost")
-    assert "has a missing parent" in plain(await read(desk.ana, f"{PATH}/{agent.id}"))
+    assert "ends without a person" in plain(await read(desk.ana, f"{PATH}/{agent.id}"))
 
 
 async def test_review_of_a_waiting_run_is_read_and_approved_on_its_page(desk: Desk) -> None:

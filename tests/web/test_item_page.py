@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from assent.surfaces.web.views import item_page, titles
+from assent.surfaces.web import titles
+from assent.surfaces.web.views import item_page, looks
+from tests.api.house import LOOPBACK
 from tests.cli.command import Server
 from tests.web.conftest import Desk
 from tests.web.test_browser import ask, sign_in
@@ -26,7 +28,7 @@ class TestHeading:
             (
                 "create_event",
                 {"name": "Standup", "start": "2026-11-19T09:00:00+00:00"},
-                "Create event: Standup, Thursday 2026-11-19, 09:00 UTC+00:00",
+                "Create event: Standup, Thursday 2026-11-19, 09:00 UTC",
             ),
             ("transfer", {"amount": "12480.5", "currency": "USD", "payee": "Acme"}, "Transfer $12,480.50 to Acme"),
             ("pay_invoice", {"amount": 1.234, "currency": "EUR"}, "Pay €1.234"),
@@ -71,6 +73,66 @@ class TestExplanation:
     def test_text_that_only_repeats_the_call_is_dropped(self, description: str | None, left: str | None) -> None:
         said = item_page.said_beyond({"name": "ping", "description": description})
         assert said is None if left is None else said is not None and said.startswith(left)
+
+
+class TestEverywhere:
+    async def test_row_counts_all_calls_of_a_long_request(self, desk: Desk) -> None:
+        calls = [{"name": "refund_payment", "args": {**REFUND, "order": 5000 + n}} for n in range(25)]
+        configs = [{"action_name": "refund_payment", "allowed_decisions": ["approve"]}]
+        await desk.raised({"action_requests": calls, "review_configs": configs})
+        assert "Refund €249.90 to order 5000, and 24 more" in (await desk.ana.get("/inbox")).text
+        [row] = (await desk.agent.get("/api/inbox/items?arguments=true")).json()["items"]
+        assert (len(row["actions"]), row["calls"]) == (20, 25)
+
+    async def test_item_is_told_alike_on_every_page(self, desk: Desk, at_once: None) -> None:
+        asked = {"name": "rotate", "args": {"service": "billing", "account": 7}}
+        configs = [{"action_name": "rotate", "allowed_decisions": ["approve"]}]
+        item = await desk.raised({"action_requests": [asked], "review_configs": configs})
+        thread = f"/inbox/threads/{item['source']['thread_id']}"
+        for path in ("/inbox", "/inbox/threads", thread, f"/inbox/{item['id']}"):
+            assert "rotate: service billing, account 7" in (await desk.ana.get(path)).text, path
+        decided = await desk.decide(item["id"], "approve")
+        told = (await desk.ana.get(decided.headers["location"])).text
+        assert "Approved: rotate: service billing, account 7" in told
+
+    async def test_bulk_preview_shows_every_argument_of_every_call(self, desk: Desk) -> None:
+        calls = [{"key": str(n), "name": "save", "args": {"text": "x" * 300 + f"end-{n}"}} for n in range(7)]
+        made = await desk.ask(title="Many", actions=calls)
+        chosen = f"{made['id']} {made['revision']} {made['hash']}"
+        same_origin = {"origin": LOOPBACK, "sec-fetch-site": "same-origin"}
+        page = await desk.ana.post("/inbox/bulk", data={"do": "approval", "chosen": chosen}, headers=same_origin)
+        assert [f"end-{n}" in page.text for n in range(7)] == [True] * 7
+        assert page.text.count('<details class="call">') == 7, "long ones are folded, with their size"
+        assert "<summary>+2 more</summary>" in page.text
+
+
+class TestNothingTwice:
+    def test_caution_quotes_only_what_does_not_stand_below(self) -> None:
+        line = "sudo rm -rf /srv"
+        told = [{"text": text, "detail": detail} for text, detail in (("a", line), ("b", line), ("c", "x"), ("d", "x"))]
+        action = {"args": {"command": line}, "cautions": told}
+        assert [caution["detail"] for caution in looks.cautions(action)] == ["", "", "x", ""]
+        longer = {"args": {"command": f"{line}\nexit"}, "cautions": told}
+        assert [caution["detail"] for caution in looks.cautions(longer)] == [line, "", "x", ""]
+
+    async def test_form_is_asked_once_with_its_titles(self, desk: Desk) -> None:
+        schema = {"type": "object", "properties": {"from": {"type": "string", "title": "First day"}}}
+        item = await desk.raised({"kind": "form_elicitation", "message": "When?", "schema": schema})
+        page = await desk.open(item["id"])
+        assert 'First day <code class="quiet">from</code>' in page
+        assert "Requested fields" not in page
+        assert "Agent’s explanation" not in page
+        assert "form_elicitation</code>" not in page
+        await desk.decide(item["id"], "decline")
+        assert "Requested fields" in await desk.open(item["id"]), "there are no inputs any more"
+
+    async def test_start_of_an_event_is_told_once(self, desk: Desk) -> None:
+        args = {"name": "Standup", "start": "2026-11-19T09:00:00+00:00", "end": "2026-11-19T09:15:30+00:00"}
+        made = await desk.ask(title="create_event", actions=[{"name": "create_event", "args": args}])
+        look = (await desk.open(made["id"])).split('class="look"')[1].split("<details")[0]
+        assert "09:00 UTC" in look
+        assert args["start"] not in look
+        assert args["end"] in look, "the sentence has no seconds"
 
 
 class TestPage:
@@ -134,6 +196,33 @@ async def test_sidebar_of_a_thread_stands_beside_the_conversation(server: Server
     assert aside["x"] >= body["x"] + body["width"]
 
 
+async def test_edit_is_named_in_the_bar_and_moves_no_button(server: Server, page: Page) -> None:
+    await sign_in(page, server)
+    await page.set_viewport_size({"width": 1360, "height": 860})
+    call = {"name": "refund_payment", "args": REFUND, "allowed": ["approve", "edit", "reject", "respond"]}
+    await page.goto(f"{server.url}/inbox/{ask(server, title='refund_payment', actions=[call])}")
+    await expect(page.locator("#bar .says")).to_contain_text("Refund €249.90 to order 4711")
+    before = [await page.locator(f"#bar [data-key={key}]").bounding_box() for key in "ra"]
+    await page.locator("summary", has_text="Edit").click()
+    await page.get_by_role("textbox", name="amount").fill("49.9")
+    await expect(page.locator("#bar .says")).to_contain_text("amount: 249.9 → 49.9")
+    await expect(page.locator("#bar .says")).not_to_contain_text("€249.90")
+    after = [await page.locator(f"#bar [data-key={key}]").bounding_box() for key in "ra"]
+    assert [box and box["y"] for box in after] == [box and box["y"] for box in before]
+    assert after[1]
+    assert before[1]
+    assert after[1]["x"] + after[1]["width"] == before[1]["x"] + before[1]["width"]
+
+
+async def test_bar_stays_in_view_below_the_banner_of_a_lost_connection(server: Server, page: Page) -> None:
+    await sign_in(page, server)
+    await page.goto(f"{server.url}/inbox/{ask(server, actions=[{'name': 'save', 'args': {'text': 'x' * 3000}}])}")
+    await page.evaluate(
+        "document.querySelector('#main').insertAdjacentHTML('beforebegin', '<p class=offline>Offline</p>')"
+    )
+    await expect(page.get_by_role("button", name="Approve", exact=True)).to_be_in_viewport(ratio=1)
+
+
 async def test_bar_is_in_the_same_place_for_every_item(server: Server, page: Page) -> None:
     await sign_in(page, server)
     places = set()
@@ -146,3 +235,14 @@ async def test_bar_is_in_the_same_place_for_every_item(server: Server, page: Pag
         places.add((bar["y"] + bar["height"], button["x"] + button["width"], button["y"]))
         await expect(page.locator("#bar")).to_be_in_viewport()
     assert len(places) == 1
+
+
+async def test_only_the_panes_scroll(server: Server, page: Page) -> None:
+    """Playwright hides scrollbars: a classic one of the page and one of its stage stood beside those of the panes."""
+    many = [{"key": str(number), "name": "close_case", "args": {"case": number}} for number in range(12)]
+    await sign_in(page, server)
+    for path in ("/inbox", f"/inbox/{ask(server, title='Long', actions=many)}"):
+        await page.goto(f"{server.url}{path}")
+        for whole in ("html", ".stage"):
+            spills = await page.locator(whole).evaluate("(whole) => whole.scrollHeight - whole.clientHeight")
+            assert spills == 0, (path, whole)

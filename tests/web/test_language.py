@@ -3,12 +3,17 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+import assent.assistant.web
 import assent.surfaces.web
 from assent import errors
+from assent.assistant import failures
+from assent.assistant.talk import turns
+from assent.assistant.web import lines
 from assent.identity import assertions, passkeys
 from assent.identity.model.access import Kind, Role
 from assent.outbox.model import AUDIT_HEAD, RESUME, WEBHOOK
@@ -17,40 +22,34 @@ from assent.review.item_views import ItemPage as Found
 from assent.review.model import routing
 from assent.review.model.calls import kinds
 from assent.review.model.rules import loosening
-from assent.review.policies import API, BUILT_IN, FILE
+from assent.review.policy.policies import API, BUILT_IN, FILE
 from assent.surfaces.web import language, preferences, renderers
-from assent.surfaces.web.pages import agents, crons, deployments, insights, keys, people, reasons, standing
+from assent.surfaces.web.pages import agents, crons, deployments, insights, reasons, standing
+from assent.surfaces.web.pages.identity import keys, people
 from assent.surfaces.web.preferences import Preferences
 from assent.surfaces.web.rendering import environment
 from assent.surfaces.web.text import times, words
-from assent.surfaces.web.views import (
-    charts,
-    conversation,
-    facets,
-    item_page,
-    outcomes,
-    policy_views,
-    shell,
-    thread_page,
-)
+from assent.surfaces.web.views import charts, facets, item_page, outcomes, policy_views, shell
 from assent.surfaces.web.views.item_list import Listing, Wanted
 from assent.surfaces.web.views.people import Names
+from assent.surfaces.web.views.threads import conversation, thread_page
 from tests.api.house import LOOPBACK
 from tests.web.conftest import Desk, hidden
 
 WEB = Path(assent.surfaces.web.__file__).parent
+CHAT = Path(assent.assistant.web.__file__).parent
 _HOLE = re.compile(r"%\((\w+)\)s|\{(\w+)\}")
 
 
 def in_templates() -> Iterator[str]:
-    for file in (WEB / "templates").rglob("*.html"):
+    for file in (*(WEB / "templates").rglob("*.html"), *(CHAT / "templates").rglob("*.html")):
         for _, function, message in environment().extract_translations(file.read_text(encoding="utf-8")):  # type: ignore[attr-defined]
             texts = [message] if isinstance(message, str) else [one for one in message if one]
             yield texts[1 if function == "ngettext" else 0]
 
 
 def in_code() -> Iterator[str]:
-    for file in WEB.rglob("*.py"):
+    for file in (*WEB.rglob("*.py"), *CHAT.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("_", "ngettext"):
                 last = node.args[1 if node.func.id == "ngettext" else 0]
@@ -66,7 +65,10 @@ def in_tables() -> Iterator[str]:
     yield from (*words.VERBS.values(), *words.KINDS.values(), *words.EXECUTIONS.values())
     yield from (*words.REFUSE.values(), *words.REFUSALS.values(), *(sign.word for sign in outcomes.SIGNS.values()))
     yield from (what for _, what in words.KEYS)
+    yield from (said for named in words.DEPLOYMENT_PROBLEMS.values() for said in named)
     yield from (place.label for place in (*shell.PLACES, *shell.MINE))
+    yield from (sign.word for sign in (lines.PERSON, lines.ASSISTANT, lines.DONE, lines.FAILED, lines.REJECTED))
+    yield from (*failures.sentences().values(), turns.TOOK_TOO_LONG)
     yield from reasons.USES.values()
     yield from preferences.THEMES.values()
     yield from (risk.capitalize() for risk in facets._RISKS)
@@ -93,14 +95,18 @@ def in_tables() -> Iterator[str]:
     yield "Risk"
 
 
-SAID = sorted({*in_templates(), *in_code(), *in_tables()})
+@cache
+def said_words() -> list[str]:
+    return sorted({*in_templates(), *in_code(), *in_tables()})
+
+
 SAME_IN_BOTH = {"SQL", "JSON", "null", "ID", "Assent", "CEL", "TOML", "API"}
 
 
 @pytest.mark.parametrize("code", [code for code in preferences.LANGUAGES if code != "en"])
 def test_every_word_is_translated(code: str) -> None:
     known = language.translations(code)
-    assert [one for one in SAID if one not in known and one not in SAME_IN_BOTH] == []
+    assert [one for one in said_words() if one not in known and one not in SAME_IN_BOTH] == []
 
 
 @pytest.mark.parametrize("code", [code for code in preferences.LANGUAGES if code != "en"])
@@ -111,7 +117,7 @@ def test_what_stands_open_in_a_text_stands_open_in_its_translation(code: str) ->
 
 def test_nothing_is_translated_that_is_not_said() -> None:
     said = {
-        *SAID,
+        *said_words(),
         *renderers_words(),
         *item_page._REOPENED.values(),
         *(unit for _, unit in times._UNITS),

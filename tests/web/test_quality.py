@@ -9,6 +9,7 @@ import httpx
 import pytest
 from playwright.async_api import Browser, Page
 
+import assent.assistant.web
 import assent.surfaces.web
 from tests.cli.command import Server
 from tests.web.test_browser import UGLY, ask, sign_in
@@ -28,6 +29,7 @@ PAGES = (
     "/inbox/settings/account",
     "/inbox/settings/reasons",
     "/inbox/inboxes/new",
+    "/inbox/assistant",
 )
 RUN = """async () => {
   const told = (node) => `${node.target.join(' ')} ${node.any[0]?.message ?? ''}`;
@@ -38,6 +40,7 @@ TITLES = """() => {
   const titles = document.querySelectorAll("main h1, main.column > h2, main > header > h2");
   return [...titles].map((one) => getComputedStyle(one).fontSize);
 }"""
+CHAT = Path(assent.assistant.web.__file__).parent
 STATIC = Path(assent.surfaces.web.__file__).parent / "static"
 
 
@@ -93,13 +96,17 @@ async def test_a_page_is_quiet_and_fits_a_phone(server: Server, quiet_page: Page
 
 
 def test_scripts_and_styles_stay_small() -> None:
-    sizes = {file.name: len(gzip.compress(file.read_bytes())) for file in STATIC.iterdir()}
+    sizes = {
+        file.name: len(gzip.compress(file.read_bytes()))
+        for folder in (STATIC, CHAT / "static")
+        for file in folder.iterdir()
+    }
     assert sum(size for name, size in sizes.items() if name.endswith(".js")) <= 30 * 1024, json.dumps(sizes)
     assert sum(size for name, size in sizes.items() if name.endswith(".css")) <= 12 * 1024, json.dumps(sizes)
 
 
 def test_nothing_is_inline_and_nothing_comes_from_elsewhere() -> None:
-    for file in (STATIC.parent / "templates").rglob("*.html"):
+    for file in (*(STATIC.parent / "templates").rglob("*.html"), *(CHAT / "templates").rglob("*.html")):
         text = file.read_text(encoding="utf-8")
         assert " style=" not in text, file.name
         assert " onclick=" not in text, file.name

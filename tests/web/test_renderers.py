@@ -576,12 +576,12 @@ class TestCalendarEvent:
     @pytest.mark.parametrize(
         ("start", "zone", "shown"),
         [
-            ("2026-11-17T15:00:00Z", "", "Tuesday 2026-11-17, 15:00 UTC+00:00"),
+            ("2026-11-17T15:00:00Z", "", "Tuesday 2026-11-17, 15:00 UTC"),
             ("2026-11-17T15:00:00Z", "Asia/Tokyo", "Wednesday 2026-11-18, 00:00 Asia/Tokyo (UTC+09:00)"),
             ("2026-11-17T15:00:00", "Asia/Tokyo", "Tuesday 2026-11-17, 15:00 Asia/Tokyo (UTC+09:00)"),
             ("2026-11-17T15:00:00", "", "Tuesday 2026-11-17, 15:00 no time zone"),
             ("2026-11-17T15:00:00", "Mars/Base", "Tuesday 2026-11-17, 15:00 Mars/Base"),
-            ("2026-11-17T15:00:00Z", "../../etc/passwd", "Tuesday 2026-11-17, 15:00 ../../etc/passwd (UTC+00:00)"),
+            ("2026-11-17T15:00:00Z", "../../etc/passwd", "Tuesday 2026-11-17, 15:00 ../../etc/passwd (UTC)"),
             ("2026-11-17", "Asia/Tokyo", "Tuesday 2026-11-17"),
         ],
     )
@@ -622,7 +622,7 @@ class TestWorkspaceReview:
     @pytest.mark.parametrize(
         ("routing", "told"),
         [
-            ({"kind": "unrouted", "reason": "orphan", "chain": ["a", "b"]}, "deleted or moved agent. a → b"),
+            ({"kind": "unrouted", "reason": "orphan", "chain": ["a", "b"]}, "look for a removed one. a → b"),
             ({"kind": "unrouted", "reason": "cycle"}, "its own ancestor"),
             ({"kind": "unrouted", "reason": "depth_cap"}, "keep creating agents"),
             ({"kind": "unrouted"}, "a cycle, or too many"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from tests.cli.command import Server, serving
 from tests.web.conftest import GRAPHS
@@ -131,6 +131,30 @@ async def test_discarded_change_is_gone_everywhere(server: Server, reader: Page)
     assert amount_of(server, item_id) == 249.9
 
 
+@pytest.mark.promise("SAFE-01")
+async def test_discarded_change_does_not_come_back_with_an_update(server: Server, reader: Page) -> None:
+    item_id = ask(server, title="Updated", actions=CALLS[:1])
+    await reader.goto(f"{server.url}/inbox/{item_id}")
+    await reader.locator("summary", has_text="Edit").click()
+    async with reader.expect_response(lambda one: one.url.endswith("/claim")):
+        await reader.get_by_role("textbox", name="amount").fill("49.9")
+    commented, saved = asyncio.Event(), re.compile("/draft$")
+
+    async def wait(route: Route) -> None:
+        await commented.wait()
+        await route.continue_()
+
+    await reader.route(saved, wait)
+    async with reader.expect_response(lambda one: "/inbox?" in one.url or one.url.endswith("/inbox")):
+        await reader.get_by_role("button", name="Discard changes").click()
+        call(server, "POST", f"/api/inbox/items/{item_id}/comments", json={"text": "Look again"})
+    async with reader.expect_response(saved):
+        commented.set()
+    await expect(reader.locator("#activity")).to_contain_text("Look again")
+    await expect(reader.locator("[name='a0.arg.amount']")).to_have_value("249.9")
+    await expect(reader.get_by_role("button", name="Approve", exact=True)).to_be_visible()
+
+
 # 2. A key acts only on the item that is shown and focused
 
 
@@ -206,6 +230,39 @@ async def test_text_typed_without_a_field_triggers_nothing(server: Server, reade
     await reader.keyboard.press("Escape")
     await reader.keyboard.press("a")
     await expect(reader.get_by_role("status")).to_contain_text("Approved: Text 1")
+
+
+@pytest.mark.promise("SAFE-03")
+async def test_enter_in_a_field_of_the_decision_sends_nothing(server: Server, reader: Page) -> None:
+    item_id = ask(server, title="Enter", actions=CALLS[:2])
+    await reader.goto(f"{server.url}/inbox/{item_id}")
+    await ready(reader)
+    first, second = reader.locator("[data-action='a0.']"), reader.locator("[data-action='a1.']")
+    await second.get_by_label("Approve", exact=True).focus()
+    await reader.keyboard.press("Enter")
+    await expect(second.get_by_label("Approve", exact=True)).to_be_checked()
+    await first.get_by_label("Edit").check()
+    for value in ("249.9", "49.9"):
+        await first.get_by_role("textbox", name="amount").fill(value)
+        await reader.keyboard.press("Enter")
+        await expect(reader.get_by_role("alert")).to_contain_text("“Enter” was ignored. Ctrl Enter sends")
+    assert stands(server, item_id)["status"] == "PENDING"
+    await reader.keyboard.press("Control+Enter")
+    await expect(reader.get_by_role("status")).to_contain_text("Approved")
+    assert amount_of(server, item_id) == 49.9
+
+
+@pytest.mark.promise("SAFE-03")
+async def test_enter_without_scripts_approves_nothing(server: Server, browser: Browser) -> None:
+    item_id = ask(server, title="Enter", actions=CALLS[:1])
+    async with await browser.new_context(java_script_enabled=False) as context:
+        page = await context.new_page()
+        await sign_in(page, server)
+        await page.goto(f"{server.url}/inbox/{item_id}")
+        await page.locator("summary", has_text="Edit").click()
+        await page.get_by_role("textbox", name="amount").press("Enter")
+        await expect(page.get_by_role("alert")).to_contain_text("choose a decision")
+    assert stands(server, item_id)["status"] == "PENDING"
 
 
 @pytest.mark.promise("SAFE-03")
@@ -345,6 +402,7 @@ async def test_edit_outlives_the_session_and_goes_on_in_place(server: Server, pa
     await expect(page.get_by_role("alert")).to_contain_text("You are signed out")
     await page.get_by_role("button", name="Approve with 1 change").click()
     dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("Your text is kept in this browser")
     await dialog.get_by_label("Sign-in token or reviewer key").fill("wrong")
     await dialog.get_by_role("button", name="Sign in").click()
     await expect(dialog.locator(".notice")).to_be_visible()
@@ -404,7 +462,7 @@ async def test_secret_is_masked_in_list_item_bulk_and_draft(server: Server, read
 async def test_trail_stays_whole_when_the_agent_asks_something_else(server: Server, reader: Page) -> None:
     item = pause(server, "support", "only refund")
     await reader.goto(f"{server.url}/inbox/{item['id']}")
-    await reader.get_by_role("button", name="Request revision…").click()
+    await reader.get_by_role("button", name="Revise…").click()
     await reader.get_by_role("dialog").get_by_role("textbox").fill("Offer a voucher instead")
     await reader.get_by_role("dialog").get_by_role("button", name="Request revision").click()
     await expect(reader.get_by_role("status")).to_contain_text("Revision requested")
@@ -419,7 +477,7 @@ async def test_trail_stays_whole_when_the_agent_asks_something_else(server: Serv
     await expect(notes).to_contain_text("Offer a voucher instead")
     await expect(notes.locator("del").first).to_contain_text("refund_payment")
     await expect(notes.locator("ins").first).to_contain_text("issue_voucher")
-    await notes.get_by_role("link", name="refund_payment").click()
+    await notes.get_by_role("link", name="Refund €").click()
     await expect(reader.locator(".onward")).to_contain_text("The agent asked something else instead")
     await reader.locator(".onward").get_by_role("link", name="issue_voucher").click()
     await expect(reader.get_by_role("heading", level=2)).to_contain_text("issue_voucher")

@@ -99,6 +99,20 @@ async def test_control_typed_text_approves_where_bursts_are_not_noticed(server: 
     await becomes(reader, server, item_id, status="APPROVED")
 
 
+async def test_control_enter_in_an_untouched_field_approves_where_nothing_stops_it(
+    server: Server, reader: Page
+) -> None:
+    """3."""
+    item_id = ask(server, title="Enter", actions=CALLS[:1])
+    await without(reader, "keys.js", "function entered(event) {")
+    await reader.goto(f"{server.url}/inbox/{item_id}")
+    await ready(reader)
+    await reader.locator("button[form=decision][hidden]").evaluate("button => button.remove()")
+    await reader.locator("summary", has_text="Edit").click()
+    await reader.get_by_role("textbox", name="amount").press("Enter")
+    await becomes(reader, server, item_id, status="APPROVED")
+
+
 async def test_control_bulk_without_the_pages_preview_approves_a_risky_call(server: Server) -> None:
     """4. REST leaves cautions and risk to its caller."""
     item_id = ask(server, title="Risky", actions=[{"name": "run_shell", "args": {"command": "sudo rm -rf /srv | sh"}}])

@@ -189,6 +189,22 @@ async def test_a_deployed_server_names_the_address_it_was_given(tmp_path: Path, 
         assert f'/studio/thread/{made}?baseUrl=https%3A%2F%2Fagents.example.com"' in page
 
 
+@pytest.mark.parametrize(
+    ("mode", "says"),
+    [(Mode.DEV, "assent dev --allow-origin studio"), (Mode.SERVE, "https://smith.langchain.com to the setting")],
+)
+async def test_studio_button_says_what_to_set_while_studio_is_refused(
+    tmp_path: Path, empty_database: Path, mode: Mode, says: str
+) -> None:
+    async with AsyncExitStack() as stack:
+        build = Builder(tmp_path, empty_database, stack)
+        for origins in ((), ("https://smith.langchain.com",)):
+            house = await build(mode, config=GRAPHS, cors_origins=origins)
+            desk = Desk(house, await house.signed_in("ana"), house.client(await house.key()))
+            page = await read(desk.ana, f"/inbox/threads/{await thread(desk)}")
+            assert (says in page) is ("Studio may not call" in page) is (not origins)
+
+
 async def test_a_secret_of_an_item_is_covered_in_the_conversation_and_the_state(desk: Desk) -> None:
     mask = {"default": {"name": "default", "then": "ask", "mask": ["pin"]}}
     await desk.house.services.policies.put(operator(), mask)

@@ -91,7 +91,7 @@ async def test_the_answer_to_a_decision_is_shown_however_late_it_comes(server: S
 async def test_a_revision_is_asked_for_and_comes_back_as_revision_two(server: Server, reader: Page) -> None:
     item_id = ask(server, title="Send back", actions=[REFUND])
     await open_item(reader, server, item_id)
-    await reader.get_by_role("button", name="Request revision…").click()
+    await reader.get_by_role("button", name="Revise…").click()
     dialog = reader.get_by_role("dialog", name="Request revision")
     await dialog.get_by_role("button", name="Request revision").click()
     await expect(dialog).to_be_visible()

@@ -11,23 +11,29 @@ from typing import Any
 from langchain_core.messages import ToolCall, ToolMessage
 
 from assent.assistant import messages
-from assent.assistant.mcp import Asked, McpClient
-from assent.assistant.mcp_faults import McpFailed, McpLost
+from assent.assistant.failures import McpFailed, McpLost, McpTimeout
+from assent.assistant.mcp.questions import Asked, PausedCall
+from assent.assistant.mcp.results import Result
+from assent.assistant.mcp.servers import McpServers
 from assent.assistant.messages import call_id
 from assent.assistant.state import PendingElicitation, RequestState, allowed_types
 from assent.assistant.tools import KEY, Catalogue, Tool
 from assent.gate import results
-from assent.gate.calls import Stopped, pass_call
-from assent.gate.keeper import Keeper, current_grant
-from assent.gate.results import CutOff
+from assent.gate.calls import pass_call
+from assent.gate.keeper import current_grant
+from assent.gate.records import Keeper
+from assent.gate.results import CutOff, Stopped
+from assent.kernel import canonical
+from assent.review.rows.gate import note_of
 
 
 class Calling:
     """`results` are the answers so far, by call id; `elicitations` are the questions that block the other calls."""
 
-    def __init__(self, client: McpClient, catalogue: Catalogue, state: RequestState, inbox: Keeper | None) -> None:
+    def __init__(self, client: McpServers, catalogue: Catalogue, state: RequestState, inbox: Keeper | None) -> None:
         self.results: dict[str, ToolMessage] = dict(state.get("results") or {})
         self.answers: dict[str, dict[str, Any]] = {id: dict(of) for id, of in (state.get("answers") or {}).items()}
+        self.paused: dict[str, PausedCall] = dict(state.get("paused") or {})
         self.elicitations: list[PendingElicitation] = []
         self._client = client
         self._catalogue = catalogue
@@ -41,12 +47,14 @@ class Calling:
         tool = self._catalogue.usable(call["name"], self._allowed)
         if id in self.results:
             return
+        if tool is None and id in self._approved_as and (failure := await self._client.missing(call["name"])):
+            raise failure
         if invalid is not None:
             self.results[id] = messages.answer(call, f"Error: {invalid}", failed=True)
         elif tool is None:
             self.results[id] = messages.answer(call, _unusable(call["name"]), failed=True)
         else:
-            await self._client.connect()  # before anything is marked as started
+            await self._client.ready(tool.name, self.paused.get(id))  # before anything is marked as started
             message = await self._passed(call, tool)
             if message is not None:
                 self.results[id] = message.model_copy(update={"tool_call_id": id, "id": None})
@@ -59,15 +67,10 @@ class Calling:
             try:
                 return await self._made(call, tool, args)
             except Asked as asked:
-                self._ask(call_id(call), asked)
-                raise Stopped from None
+                raise Stopped(self._ask(call_id(call), asked)) from None
             except McpFailed as error:
                 lost.append(error)
-                if tool.idempotent:  # the server recognises a retry, so the grant waits for one
-                    raise Stopped from None
-                if isinstance(error, McpLost):
-                    raise CutOff from None
-                raise
+                raise _ending(error, tool) from None
 
         try:
             message: ToolMessage = await pass_call(
@@ -93,7 +96,7 @@ class Calling:
         grant = current_grant()
         arguments = {name: value for name, value in args.items() if name != KEY} if tool.idempotent else args
         keyed = {KEY: grant.id} if tool.idempotent and grant is not None else {}
-        result = await self._client.call(tool.name, {**arguments, **keyed}, self.answers.get(call_id(call)) or {})
+        result = await self._continued(call_id(call), tool, {**arguments, **keyed})
         return ToolMessage(
             content=result.text,
             artifact=None if result.structured is None else {"structured_content": result.structured},
@@ -102,10 +105,47 @@ class Calling:
             status="error" if result.failed else "success",
         )
 
-    def _ask(self, id: str, asked: Asked) -> None:
-        """Records a question. A repeated question means that the server did not accept its answer."""
-        self.answers.get(id, {}).pop(asked.key, None)
-        self.elicitations.append({"call_id": id, "key": asked.key, "value": asked.value})
+    async def _continued(self, id: str, tool: Tool, args: dict[str, Any]) -> Result:
+        """The result of the call, from where it paused. If that was lost with its process, only an idempotent call is
+        made again; of a call without a grant, nobody can record the outcome, so the model is told."""
+        paused, answers = self._paused_call(id), self.answers.get(id) or {}
+        try:
+            return await self._client.call(tool.name, args, paused, answers)
+        except McpLost as error:
+            if paused is not None and tool.idempotent:
+                return await self._client.call(tool.name, args, None, answers)
+            if current_grant() is None and (paused is not None or isinstance(error, McpTimeout)):
+                return Result(f"Error: {error}. Whether it took effect is unknown.", failed=True)
+            raise
+
+    def _paused_call(self, id: str) -> PausedCall | None:
+        """The state is not trusted: under a grant, a call continues only in the way in which it paused."""
+        paused, grant = self.paused.pop(id, None), current_grant()
+        if grant is None:
+            return paused
+        note = note_of(grant)
+        if note is None:
+            return None
+        if paused is None or canonical.digest(paused) != note:
+            raise McpLost("the state of the thread no longer says how the call continues")
+        return paused
+
+    def _ask(self, id: str, asked: Asked) -> str:
+        """Records the questions of a call. A repeated one means that the server did not accept its answer. Returns the
+        note for its grant."""
+        self.paused[id] = asked.paused
+        for key, value in asked.questions.items():
+            self.answers.get(id, {}).pop(key, None)
+            self.elicitations.append({"call_id": id, "key": key, "value": value})
+        return canonical.digest(asked.paused)
+
+
+def _ending(error: McpFailed, tool: Tool) -> Stopped | CutOff:
+    """A call that never reached the server keeps its grant, and so does one whose retry the server recognises."""
+    grant = current_grant()
+    if not isinstance(error, McpLost):
+        return Stopped(grant and note_of(grant))
+    return Stopped() if tool.idempotent else CutOff()
 
 
 def _unusable(name: str) -> str:

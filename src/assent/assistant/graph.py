@@ -3,12 +3,12 @@
     policy_router → task_executor → human_clarification | human_confirmation | use_tools | END
     use_tools → oauth_needed | task_executor
 
-Connections open when a node needs them, so reading a thread contacts no server.
+Connections open when a node needs them, so reading a thread contacts no server, and stay open for the next turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,24 +16,23 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from assent.assistant.mcp import McpClient, server_at, server_of
-from assent.assistant.mcp_faults import shown
+from assent.assistant.mcp.configured import shared_client
 from assent.assistant.models import executor_model, router_model
 from assent.assistant.nodes import Nodes
 from assent.assistant.replies import Limits
 from assent.assistant.state import RequestState
 from assent.assistant.tools import Rules
 from assent.assistant.tracing import traced
+from assent.extras import require
 from assent.settings import AssistantSettings, read_assistant_settings
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
-
-_STARTED = "that ASSISTANT_MCP_COMMAND starts"
 
 
 @asynccontextmanager
 async def make_graph(config: RunnableConfig) -> AsyncIterator[Graph]:
     """The assistant as the environment configures it, for one run of a thread."""
+    require("assistant", "the reference assistant")
     settings = read_assistant_settings()
     configurable = config.get("configurable") or {}
     thread_id = configurable.get("thread_id")
@@ -46,25 +45,11 @@ async def make_graph(config: RunnableConfig) -> AsyncIterator[Graph]:
 
 @asynccontextmanager
 async def opened(settings: AssistantSettings, **compile_options: Any) -> AsyncIterator[Graph]:
-    client = create_client(settings)
+    client = shared_client(settings)
     rules = Rules(settings.tool_mapping, settings.hitl_tools)
-    limits = Limits(settings.max_model_calls, settings.max_tool_calls)
+    limits = Limits(settings.max_model_calls, settings.max_tool_calls, settings.max_messages)
     nodes = Nodes(router_model(settings), executor_model(settings), client, rules, limits=limits)
-    try:
-        yield assemble(nodes).compile(name="assistant", **compile_options)
-    finally:
-        await client.close()
-
-
-def create_client(settings: AssistantSettings) -> McpClient:
-    """The configured server; without one, the calendar in this process."""
-    if settings.mcp_url:
-        headers = {name: value.get_secret_value() for name, value in settings.mcp_headers.items()}
-        return McpClient(server_at(settings.mcp_url, headers), name=shown(settings.mcp_url), mode=settings.mcp_mode)
-    if settings.mcp_command:
-        environment = {name: value.get_secret_value() for name, value in settings.mcp_env.items()}
-        return McpClient(server_of(settings.mcp_command, environment), name=_STARTED, mode=settings.mcp_mode)
-    return McpClient(_calendar(settings), name="in this process", mode=settings.mcp_mode)
+    yield assemble(nodes).compile(name="assistant", **compile_options)
 
 
 def assemble(nodes: Nodes) -> StateGraph[Any, Any, Any, Any]:
@@ -85,12 +70,3 @@ def assemble(nodes: Nodes) -> StateGraph[Any, Any, Any, Any]:
     graph.add_conditional_edges("use_tools", nodes.after_tools, ["oauth_needed", "task_executor"])
     graph.add_edge("oauth_needed", "use_tools")
     return graph
-
-
-def _calendar(settings: AssistantSettings) -> Callable[[], Any]:
-    def target() -> Any:
-        from assent.assistant.calendar.server import create_server
-
-        return create_server(settings.calendar)
-
-    return target

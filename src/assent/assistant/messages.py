@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.messages.tool import tool_call
 
 INVALID = "assent_invalid"
@@ -24,6 +24,16 @@ def last_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
     """The calls of the last message, which have no answer yet."""
     message = messages[-1] if messages else None
     return message.tool_calls if isinstance(message, AIMessage) else []
+
+
+def latest(messages: Sequence[AnyMessage], most: int) -> Sequence[AnyMessage]:
+    """At most so many of the last messages, from a request on: no answer is without its call. The present request is
+    always complete."""
+    requests = [place for place, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    if len(messages) <= most or not requests:
+        return messages
+    start = next((place for place in requests if place >= len(messages) - most), requests[-1])
+    return messages[start:]
 
 
 def new_id() -> str:

@@ -26,14 +26,6 @@ _OWN_WAYS: Mapping[str, dict[str, Any]] = {
 }
 
 
-class ModelFailed(RuntimeError):
-    """The call of the model failed. The details may contain secrets, so they are only in the log."""
-
-
-class UnusableReply(ModelFailed):
-    """The model replied, but not in the form that the assistant needs."""
-
-
 def router_model(settings: AssistantSettings) -> BaseChatModel:
     return create_model(settings.router_model or settings.model, settings)
 

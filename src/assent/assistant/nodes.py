@@ -6,7 +6,7 @@ A node that pauses has no effects before its pause, because it restarts from its
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -16,14 +16,17 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langchain_core.messages.modifier import RemoveMessage
 from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
+from langgraph.func import task
 from langgraph.graph import END
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from assent.assistant import messages, pauses, prompts, replies, subjects
 from assent.assistant.calling import Calling
-from assent.assistant.mcp import McpClient
+from assent.assistant.failures import ModelFailed, UnusableReply
+from assent.assistant.mcp.questions import PausedCall
+from assent.assistant.mcp.servers import McpServers
 from assent.assistant.messages import call_id
-from assent.assistant.models import ModelFailed, UnusableReply
+from assent.assistant.planner.dates.zone import machine_now
 from assent.assistant.replies import Limits, Outcome
 from assent.assistant.state import (
     ApprovalOutcome,
@@ -37,7 +40,7 @@ from assent.assistant.state import (
 )
 from assent.assistant.tools import CLARIFY, Catalogue, Rules
 from assent.gate.graphs import MARK
-from assent.gate.keeper import Keeper
+from assent.gate.records import Keeper
 from assent.review.model.questions import Verb, Verdict
 
 log = logging.getLogger(__name__)
@@ -50,6 +53,7 @@ _NO_CALLS: Update = {
     "approvals": [],
     "results": {},
     "elicitations": [],
+    "paused": {},
     "answers": {},
     "pending_action": _NO_ACTION,
     "auth_url": None,
@@ -70,18 +74,20 @@ _OVER_THE_LIMIT = "Error: the call was not made, because the request reached its
 
 @dataclass(frozen=True)
 class Nodes:
-    """`inbox` stores grants if no server runs the graph."""
+    """`inbox` stores grants if no server runs the graph. `now` is the clock of the prompts."""
 
     router: BaseChatModel
     executor: BaseChatModel
-    client: McpClient
+    client: McpServers
     rules: Rules = field(default_factory=Rules)
     inbox: Keeper | None = None
     limits: Limits = field(default_factory=Limits)
+    now: Callable[[], datetime] = machine_now
 
     async def policy_router(self, state: RequestState) -> Update:
         """Decides which types of tools the request may use. All others are refused."""
         repaired = messages.repaired(state["messages"])
+        await self._sign_in()
         types = (await self._catalogue()).types
         allowed = await self._routed(state["messages"], types) if types else []
         update = {**_NEW_REQUEST, "allowed_tool_types": allowed}
@@ -94,8 +100,10 @@ class Nodes:
         if usage["model_calls"] >= self.limits.model_calls:
             return _ended(replies.stopped(Outcome.MODEL_CALLS, self.limits.model_calls), Outcome.MODEL_CALLS)
         catalogue, allowed = await self._catalogue(), allowed_types(state)
-        prompt = SystemMessage(prompts.executor(CLARIFY, datetime.now().astimezone()))
-        reply = await self._replied(catalogue.bound(allowed), [prompt, *state["messages"]])
+        prompt = SystemMessage(prompts.executor(CLARIFY, self.now()))
+        reply = await self._replied(
+            catalogue.bound(allowed), [prompt, *messages.latest(state["messages"], self.limits.messages)]
+        )
         if (outcome := replies.outcome_of(reply)) is not Outcome.COMPLETED:
             return _ended(replies.completed(reply, outcome), outcome)
         message = _checked(catalogue, allowed, messages.normalised(reply, state["messages"]))
@@ -147,8 +155,9 @@ class Nodes:
         for call in [*asking, *(call for call in calls if call not in asking)]:
             await calling.make(call, invalid.get(call_id(call)))
         if calling.elicitations:
-            paused = {"results": calling.results, "elicitations": calling.elicitations, "answers": calling.answers}
-            return {**paused, **_elicited(calling.elicitations)}
+            so_far = {"results": calling.results, "answers": calling.answers, "paused": calling.paused}
+            asked = {"elicitations": calling.elicitations, **_elicited(calling.elicitations)}
+            return {**so_far, **asked}
         return {**_NO_CALLS, "messages": [calling.results[call_id(call)] for call in calls]}
 
     async def oauth_needed(self, state: RequestState) -> Update:
@@ -177,6 +186,15 @@ class Nodes:
 
     def after_tools(self, state: RequestState) -> str:
         return "oauth_needed" if state.get("elicitations") else "task_executor"
+
+    async def _sign_in(self) -> None:
+        """Pauses for the sign-ins that servers want before they list their tools. Without one, the request goes on
+        without those tools."""
+        declined = set[str]()
+        while (wanted := await self.client.login(declined)) is not None:
+            server, value = await _asked(*wanted)
+            if pauses.elicit(value)["action"] != "accept":
+                declined.add(server)
 
     async def _catalogue(self) -> Catalogue:
         return Catalogue(await self.client.tools(), self.rules)
@@ -208,6 +226,13 @@ class Nodes:
                 return named
             log.warning("router reply is unusable: it names no list of known tool types")
         raise UnusableReply("the router model's reply names no list of known tool types")
+
+
+@task
+async def _asked(server: str, question: PausedCall) -> tuple[str, dict[str, Any]]:
+    """LangGraph keeps the result when the node restarts: an answer stays with the server that it was given for."""
+    [value] = question["questions"].values()
+    return server, value
 
 
 setattr(Nodes.use_tools, MARK, True)  # marks the graph as gated for the server
@@ -267,7 +292,10 @@ def _asking(catalogue: Catalogue, allowed: Sequence[str], message: AnyMessage) -
 def _details(catalogue: Catalogue, call: ToolCall, history: Sequence[AnyMessage]) -> AskedCall:
     """Details for the reviewer of a call."""
     tool = catalogue.tool(call["name"])
-    return {"schema": tool.parameters if tool else None, "about": subjects.about(call["args"], history)}
+    schema, thing = tool.parameters if tool else None, subjects.named_in(call["args"], history)
+    if thing is None:
+        return {"schema": schema, "about": None}
+    return {"schema": subjects.annotated(schema, call["name"], call["args"], thing), "about": subjects.about(thing)}
 
 
 def _confirmed_or_used(state: RequestState) -> str:

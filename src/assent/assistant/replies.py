@@ -52,10 +52,12 @@ _REASON_KEYS = ("finish_reason", "stop_reason", "done_reason")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most calls of one request: a model that keeps calling tools must come to an end."""
+    """The most calls of one request: a model that keeps calling tools must come to an end. And the most messages that
+    the model gets: a long thread would exceed what it can read."""
 
     model_calls: int = 25
     tool_calls: int = 50
+    messages: int = 200
 
 
 def outcome_of(reply: AIMessage) -> Outcome:

@@ -12,6 +12,8 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
+from assent.assistant.mcp.questions import PausedCall
+
 PendingKind = Literal["clarification", "confirmation", "oauth_url", "form_elicitation", "no_action_needed"]
 
 
@@ -112,6 +114,7 @@ class RequestState(TypedDict):
     approvals: NotRequired[list[ApprovalOutcome]]
     results: NotRequired[dict[str, ToolMessage]]
     elicitations: NotRequired[list[PendingElicitation]]
+    paused: NotRequired[dict[str, PausedCall]]
     answers: NotRequired[dict[str, dict[str, Any]]]
 
 

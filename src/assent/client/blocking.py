@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from contextlib import ExitStack
-from functools import partial, wraps
+from functools import wraps
+from threading import Thread
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import httpx
-from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from assent.client.inbox import AsyncInbox
 
@@ -21,8 +22,7 @@ def _blocking(
 ) -> Callable[Concatenate[Inbox, P], T]:
     @wraps(method)
     def call(self: Inbox, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        result: T = self._portal.call(partial(method, self._inbox, *args, **kwargs))
-        return result
+        return self._loop.run(method(self._inbox, *args, **kwargs))
 
     return call
 
@@ -41,12 +41,34 @@ def _iterating(
         source = method(self._inbox, *args, **kwargs)
         self._iterated.add(source)
         try:
-            while (result := self._portal.call(following)) is not None:
+            while (result := self._loop.run(following())) is not None:
                 yield result[0]
         finally:
             self._end(source)
 
     return iterate
+
+
+class _Loop:
+    """An event loop in a daemon thread: a program that does not close its client can still exit."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        running = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return running.result()
+        except BaseException:
+            running.cancel()  # Ctrl-C ends the call as well
+            raise
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
 
 class Inbox:
@@ -62,8 +84,7 @@ class Inbox:
     ) -> None:
         self._inbox = AsyncInbox(url, key, timeout=timeout, transport=transport)
         self._iterated = set[AsyncGenerator[Any, None]]()
-        self._stack = ExitStack()
-        self._portal: BlockingPortal = self._stack.enter_context(start_blocking_portal())
+        self._loop = _Loop()
 
     def __enter__(self) -> Self:
         return self
@@ -75,13 +96,16 @@ class Inbox:
         """Also ends what is iterated."""
         for source in list(self._iterated):
             self._end(source)
-        self._portal.call(self._inbox.aclose)
-        self._stack.close()
+        self._loop.run(self._inbox.aclose())
+        self._loop.close()
 
     def _end(self, source: AsyncGenerator[Any, None]) -> None:
-        if source in self._iterated:
+        async def ending() -> None:
+            await source.aclose()
+
+        if source in self._iterated and not sys.is_finalizing():  # at the exit, the loop does not run any longer
             self._iterated.discard(source)
-            self._portal.call(source.aclose)
+            self._loop.run(ending())
 
     create = _blocking(AsyncInbox.create)
     resubmit = _blocking(AsyncInbox.resubmit)

@@ -82,6 +82,14 @@ class Connection:
         headers = {**self._headers, "Idempotency-Key": key or str(uuid4())}
         return await self._request(method, path, json=body, headers=headers, repeatable=repeatable)
 
+    async def exchange(self, path: str, content: bytes) -> httpx.Response:
+        """Posts JSON as it is, once and for as long as it takes. The caller reads the response, whatever its status."""
+        headers = {"content-type": "application/json", "accept": "application/json"}
+        try:
+            return await self._client.post(path, content=content, headers=headers, timeout=None)
+        except httpx.TransportError as error:
+            raise self.unreachable(error) from None
+
     async def pages(self, path: str, *, most: int | None = None, **query: Any) -> AsyncIterator[dict[str, Any]]:
         """Yields pages until there are no more or `most` entries were returned."""
         cursor, left = None, most

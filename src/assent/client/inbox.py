@@ -97,19 +97,26 @@ class AsyncInbox:
 
         Raises `TimeoutError` after `timeout` seconds. Changes arrive as events; the item is also read every ten
         seconds, so that a lost connection or a proxy that holds events back only delays the answer."""
-        async with asyncio.timeout(timeout):
-            changed = asyncio.Event()
-            following = asyncio.create_task(self._signal(item_id, changed))
-            try:
-                while (left := _left(item := await self.get(item_id))) is not None:
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(min(left, _POLL_SECONDS)):
-                            await changed.wait()
-                    changed.clear()
-                return item
-            finally:
-                following.cancel()
-                await asyncio.gather(following, return_exceptions=True)
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._decided(item_id)
+        except TimeoutError:
+            told = f"item {item_id} is not decided after {timeout} seconds; wait for the same id to go on"
+            raise TimeoutError(told) from None
+
+    async def _decided(self, item_id: str) -> Item:
+        changed = asyncio.Event()
+        following = asyncio.create_task(self._signal(item_id, changed))
+        try:
+            while (left := _left(item := await self.get(item_id))) is not None:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(left, _POLL_SECONDS)):
+                        await changed.wait()
+                changed.clear()
+            return item
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
 
     # Reading
 
@@ -197,8 +204,10 @@ class AsyncInbox:
         """`message` is the reason, which the agent receives."""
         return await self.decide(item, "reject", message=message, idempotency_key=idempotency_key)
 
-    async def request_revision(self, item: Summary | Item, notes: str, *, idempotency_key: str | None = None) -> Item:
-        body = {**_seen(item), "notes": notes}
+    async def request_revision(
+        self, item: Summary | Item, notes: str, *, grace_seconds: float = 0, idempotency_key: str | None = None
+    ) -> Item:
+        body = {**_seen(item), "notes": notes, "grace_seconds": grace_seconds}
         return await self._change(item["id"], "revision-request", body, idempotency_key)
 
     async def undo(self, item_id: str, *, idempotency_key: str | None = None) -> Item:

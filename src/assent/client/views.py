@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 Status = Literal["PENDING", "REVISION_REQUESTED", "APPROVED", "REJECTED", "EXPIRED", "CANCELLED"]
 Verb = Literal["approve", "edit", "reject", "respond", "ignore", "accept", "decline", "cancel"]
@@ -57,6 +57,15 @@ class Source(TypedDict):
     interrupt_id: str | None
 
 
+class Routing(TypedDict):
+    """How a workspace review found its recipient."""
+
+    kind: Literal["paired", "system", "unrouted"]
+    chain: list[str]
+    reason: NotRequired[str]
+    advice: NotRequired[str]
+
+
 class Summary(TypedDict):
     """An item in a list or a change."""
 
@@ -74,6 +83,8 @@ class Summary(TypedDict):
     risk: str | None
     requester: str
     recipient: str | None
+    routing: Routing | None
+    owner: str | None
     approvals: dict[str, int]
     claim: dict[str, Any] | None
     source: Source

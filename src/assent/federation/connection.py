@@ -1,22 +1,22 @@
 """The LangGraph API of one deployment, as far as an inbox needs it, over the guarded client.
 
-Servers differ: a thread may have no `interrupts`, so the state is read; an endpoint may be missing. Everything that a
-deployment sends is untrusted, and checked here. A failure names the problem and the HTTP status, never what the
-deployment sent: its answer may repeat the key, and more people read failures than may know the key.
+Servers differ: a thread may have no `interrupts`, so the state is read; an endpoint may be missing; Aegra knows neither
+`select` and `sort_by` nor the metadata of runs. Everything that a deployment sends is untrusted, and checked here. A
+failure names the problem and the HTTP status, never what the deployment sent: its answer may repeat the key, and more
+people read failures than may know the key.
 """
 
 from __future__ import annotations
 
-import errno
 import re
-import ssl
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from assent.errors import DeploymentFailed, TargetRefused
-from assent.kernel import jsontext
+from assent.federation.failures import failed, not_reached, refusal
+from assent.federation.seen import Seen, asked, is_plain, seen
+from assent.kernel import canonical, fair_threads, jsontext
 from assent.threads.model.deployments import Trouble
 
 if TYPE_CHECKING:
@@ -26,29 +26,15 @@ Json = dict[str, Any]
 
 LARGEST_ANSWER = 32 * 1024 * 1024
 LARGEST_INFO = 64 * 1024
+MOST_VALUES = 500_000
+"""Of one answer: parsing creates them at once, and everybody waits meanwhile."""
 TIMEOUT = 10.0
 _FIELDS = ["thread_id", "updated_at", "metadata", "status", "interrupts"]
-_STOPPED = (502, 503, 504)
 _LONGEST_REASON = 200
 _LONGEST_FACT, _MOST_FACTS = 100, 50
 _SHORTEST_SECRET = 4  # a shorter header value occurs in texts by chance
+_RUNS, _MOST_PAGES = 20, 200
 _ID_IN_PATH = re.compile(r"^/(threads|assistants)/(?!search$)[^/]+")
-
-
-def failed(problem: Trouble, message: str, *, unsure: bool = False, answered: int | None = None) -> DeploymentFailed:
-    return DeploymentFailed(problem, message, hint=f"see {problem.page}", unsure=unsure, answered=answered)
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A thread as its deployment shows it. `pending` is None where the thread does not say what it asks."""
-
-    id: str
-    status: str
-    version: str
-    graph_id: str | None
-    assistant_id: str | None
-    pending: list[Mapping[str, Any]] | None
 
 
 class Connection:
@@ -56,6 +42,8 @@ class Connection:
         self._outbound = outbound
         self._url = url
         self._headers = headers
+        self.sorts = True
+        """Whether its threads come in the requested order, as far as is known."""
         values = [value.casefold() for value in headers.values()]
         parts = {*values, *(word for value in values for word in value.split())}
         self._secrets = [part for part in parts if len(part) >= _SHORTEST_SECRET]
@@ -110,22 +98,24 @@ class Connection:
             return False
 
     async def threads(self, status: str, metadata: Json, *, limit: int, offset: int) -> list[Seen]:
-        """Threads in this status, the last changed first."""
+        """Threads in this status, the last changed first where the server sorts them."""
         body = {"status": status, "limit": limit, "offset": offset, "metadata": metadata, "select": _FIELDS}
         rows = await self._call("POST", "/threads/search", {**body, "sort_by": "updated_at", "sort_order": "desc"})
         if not isinstance(rows, list):
             raise failed(Trouble.NOT_LANGGRAPH, f"{self._url} has no LangGraph threads")
-        return [_seen(row) for row in rows if isinstance(row, dict) and isinstance(row.get("thread_id"), str)]
+        if any(isinstance(row, dict) and "created_at" in row for row in rows):
+            self.sorts = False  # it ignores `select`, so it may ignore `sort_by` as well
+        return [seen(row) for row in rows if isinstance(row, dict) and is_plain(row.get("thread_id"))]
 
     async def thread(self, thread_id: str) -> Seen | None:
         """None where it was deleted."""
         row = await self._found(f"/threads/{quote(thread_id, safe='')}")
-        return _seen(row) if isinstance(row, dict) and "thread_id" in row else None
+        return seen(row) if isinstance(row, dict) and "thread_id" in row else None
 
     async def pending(self, thread_id: str) -> list[Mapping[str, Any]]:
         """The questions that the thread waits for, by its state."""
         state = await self._found(f"/threads/{quote(thread_id, safe='')}/state")
-        return list(_asked(state)) if isinstance(state, dict) else []
+        return list(asked(state)) if isinstance(state, dict) else []
 
     async def state(self, thread_id: str) -> Json | None:
         state = await self._found(f"/threads/{quote(thread_id, safe='')}/state")
@@ -135,10 +125,16 @@ class Connection:
         states = await self._call("POST", f"/threads/{quote(thread_id, safe='')}/history", {"limit": limit})
         return [state for state in states if isinstance(state, dict)] if isinstance(states, list) else []
 
-    async def runs(self, thread_id: str, limit: int = 20) -> list[Json]:
-        """The newest runs of the thread."""
-        rows = await self._found(f"/threads/{quote(thread_id, safe='')}/runs?limit={limit}")
-        return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    async def runs(self, thread_id: str) -> list[Json]:
+        """The runs of the thread, the newest first: all of them, or the latest. LangGraph.js lists the oldest first."""
+        path, listed = f"/threads/{quote(thread_id, safe='')}/runs?limit={_RUNS}", list[Json]()
+        for page in range(_MOST_PAGES):
+            rows = await self._found(f"{path}&offset={page * _RUNS}")
+            fresh = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+            listed += fresh
+            if len(fresh) < _RUNS or _created(fresh[0]) >= _created(fresh[-1]):
+                break
+        return sorted(listed, key=_created, reverse=True)
 
     async def start(self, thread_id: str, body: Json, *, timeout: float = TIMEOUT) -> Json:
         path = f"/threads/{quote(thread_id, safe='')}/runs"
@@ -147,8 +143,10 @@ class Connection:
 
     async def end(self, thread_id: str) -> None:
         """Ends the thread at its current state."""
-        body = {"values": None, "as_node": "__end__"}
-        await self._call("POST", f"/threads/{quote(thread_id, safe='')}/state", body)
+        path = f"/threads/{quote(thread_id, safe='')}/state"
+        answer = await self._call("POST", path, {"values": None, "as_node": "__end__"})
+        if isinstance(answer, dict) and "tasks" in answer:  # Aegra takes null for a request to read the state
+            await self._call("POST", path, {"values": [], "as_node": "__end__"})
 
     async def _found(self, path: str) -> Any:
         try:
@@ -182,23 +180,35 @@ class Connection:
         except TargetRefused as refused:
             raise failed(Trouble.UNREACHABLE, self._reason(refused)) from refused
         except (TimeoutError, httpx.HTTPError) as error:
-            raise _not_reached(self._url, error, timeout, self._reason(error)) from error
-        return self._read(answer, f"{method} {_endpoint(path)}", limit)
+            raise not_reached(self._url, error, timeout, self._reason(error)) from error
+        return await self._read(answer, f"{method} {_endpoint(path)}", limit)
 
     def _reason(self, error: Exception) -> str:
         """The text of the error, which may name the target of a redirect."""
         return self._without_secrets(str(error), _LONGEST_REASON) or type(error).__name__
 
-    def _read(self, answer: Answer, request: str, limit: int) -> Any:
+    async def _read(self, answer: Answer, request: str, limit: int) -> Any:
         if not 200 <= answer.status < 300:
-            raise _refusal(self._url, answer.status, request)
+            raise refusal(self._url, answer.status, request)
         if not answer.complete:
             raise failed(Trouble.FAILING, f"the answer to {request} has more than {limit} bytes")
         try:
-            return jsontext.load(answer.body)
+            return await _parsed(answer.body)
+        except canonical.JsonTooLarge as error:
+            raise failed(Trouble.FAILING, f"the answer to {request} has {error}") from None
         except ValueError:
             message = f"{self._url} does not answer {request} as a LangGraph server"
             raise failed(Trouble.NOT_LANGGRAPH, message, answered=200) from None
+
+
+async def _parsed(body: bytes) -> Any:
+    return _load(body) if len(body) <= fair_threads.LARGE_BYTES else await fair_threads.alone(_load, body)
+
+
+def _load(body: bytes) -> Any:
+    if canonical.has_more_values(body.decode(), MOST_VALUES):
+        raise canonical.JsonTooLarge(f"more than {MOST_VALUES} values")
+    return jsontext.load(body)
 
 
 def _endpoint(path: str) -> str:
@@ -206,82 +216,5 @@ def _endpoint(path: str) -> str:
     return _ID_IN_PATH.sub(r"/\1/{id}", path.partition("?")[0])
 
 
-def _refusal(url: str, status: int, request: str) -> DeploymentFailed:
-    if status in (401, 403):
-        reason = f"{url} refused the key of this deployment"
-        return failed(Trouble.KEY_REFUSED, f"{reason}: {status} to {request}", answered=status)
-    if status in _STOPPED:
-        return failed(Trouble.STOPPED, f"{url} is stopped, or starting: it answers {status}", answered=status)
-    return failed(Trouble.FAILING, f"{url} answered {status} to {request}", answered=status)
-
-
-def _not_reached(url: str, error: Exception, timeout: float, reason: str) -> DeploymentFailed:
-    import httpx
-
-    causes = list(_causes(error))
-    if any(isinstance(cause, ssl.SSLError) for cause in causes):
-        return failed(Trouble.TLS, f"no secure connection to {url}: {reason}")
-    if any(isinstance(cause, OSError) and cause.errno == errno.ECONNREFUSED for cause in causes):
-        return failed(Trouble.STOPPED, f"no server listens at {url}: it is stopped, or the port is wrong")
-    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-        return failed(Trouble.UNREACHABLE, f"{url} cannot be reached: {reason}")
-    if isinstance(error, TimeoutError | httpx.TimeoutException):
-        message = f"{url} did not answer within {timeout:g} seconds"
-        return failed(Trouble.UNREACHABLE, message, unsure=True)
-    if isinstance(error, httpx.RemoteProtocolError) and "disconnect" not in str(error).lower():
-        return failed(Trouble.NOT_LANGGRAPH, f"{url} does not answer with HTTP", unsure=True)
-    return failed(Trouble.UNREACHABLE, f"the connection to {url} broke: {type(error).__name__}", unsure=True)
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        if isinstance(error, BaseExceptionGroup):
-            for inner in error.exceptions:
-                yield from _causes(inner)
-        error = error.__cause__ or error.__context__
-
-
-def _seen(row: Json) -> Seen:
-    metadata = row.get("metadata")
-    named = metadata if isinstance(metadata, dict) else {}
-    asked = row.get("interrupts")
-    return Seen(
-        id=str(row["thread_id"]),
-        status=str(row.get("status")),
-        version=str(row.get("updated_at")),
-        graph_id=_name(named.get("graph_id")),
-        assistant_id=_name(named.get("assistant_id")),
-        pending=None if asked is None else list(_listed(asked)),
-    )
-
-
-def _name(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _listed(asked: Any) -> Iterator[Mapping[str, Any]]:
-    """The interrupts of a thread: by task, or as a list."""
-    if isinstance(asked, dict):
-        for task, raised in asked.items():
-            yield from _raised(raised, str(task))
-    else:
-        yield from _raised(asked, "")
-
-
-def _asked(state: Json) -> Iterator[Mapping[str, Any]]:
-    tasks = state.get("tasks")
-    for task in tasks if isinstance(tasks, list) else ():
-        if isinstance(task, dict):
-            yield from _raised(task.get("interrupts"), str(task.get("id")))
-
-
-def _raised(raised: Any, task: str) -> Iterator[Mapping[str, Any]]:
-    for place, entry in enumerate(raised if isinstance(raised, list) else ()):
-        if isinstance(entry, dict):
-            known = entry.get("id") or entry.get("interrupt_id") or f"task:{task}:{place}"
-            yield {
-                "id": str(known),
-                "value": entry.get("value"),
-                "response_schema": entry.get("response_schema"),
-            }
+def _created(run: Json) -> str:
+    return str(run.get("created_at"))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from assent.errors import AlreadyExists, Conflict, DeploymentFailed, Invalid, NotFound
-from assent.federation.connection import Connection, failed
+from assent.federation.connection import Connection
+from assent.federation.failures import failed
 from assent.federation.sealing import Sealing
 from assent.identity.model.access import Principal, Scope, operator
 from assent.kernel import events

@@ -8,13 +8,17 @@ items are closed, because pages shift while they are read.
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
-from assent.federation.connection import Connection, Seen
+from assent.errors import DeploymentFailed
+from assent.federation.answering_runs import delivery_of, is_active, resumes
+from assent.federation.connection import Connection
+from assent.federation.questions import Questions, acceptable
+from assent.federation.seen import Seen
+from assent.kernel.ids import new_id
 from assent.kernel.quotas import quotas
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
@@ -22,22 +26,18 @@ from assent.review import thread_items
 from assent.review.model.questions import Resolution
 from assent.review.thread_items import Waiting
 from assent.review.threads import elsewhere, open_items
-from assent.threads.model.deployments import Deployment, search_for
+from assent.threads.model.deployments import Deployment, Trouble, search_for
 from assent.threads.rows import deployments, remote_threads
 from assent.threads.rows.remote_threads import RemoteThread
 
-log = logging.getLogger(__name__)
-
-DELIVERY = "assent_delivery"
-"""The metadata of a run that answers: the id of the delivery, by which a retry finds it."""
+T = TypeVar("T")
 
 SWEEP_SECONDS = 15.0
-_PAGE, _SWEPT_PAGE = 100, 500
+_PAGE = 100  # the most that every server gives
 _AT_ONCE = 25
 _READ_AT_ONCE = 8
 _MISSING_AT_ONCE = 50
 _LOOK_AGAIN_SECONDS = 1.0
-_ACTIVE = ("pending", "running")
 _WAITING, _FAILED, _BUSY = "interrupted", "error", "busy"
 
 
@@ -66,9 +66,13 @@ class Follower:
     _known: dict[str, RemoteThread] | None = None
     _swept_at: float | None = None
     _look_at: dict[str, float] = field(default_factory=dict)
+    _new_keys: dict[str, str] = field(default_factory=dict)
+    _unread: list[DeploymentFailed] = field(default_factory=list)
 
     async def look(self) -> bool:
-        """Brings the items in line with the deployment; returns whether anything had changed."""
+        """Brings the items in line with the deployment; returns whether anything had changed. Raises at the end where
+        the deployment cannot show single threads: they hold up no others."""
+        self._unread.clear()
         if self._known is None:
             stored = await self.store.read(self.tenant, remote_threads.of_deployment, self.deployment.id)
             self._known = {thread.thread_id: thread for thread in stored}
@@ -83,6 +87,8 @@ class Follower:
                 news, complete = news + fresh, complete and entire
         if complete:
             news += await self._look_for_missing(listed)
+        if self._unread:
+            raise self._unread[0]
         if sweeps:
             self._swept_at = _now()
         return news > 0
@@ -92,27 +98,37 @@ class Follower:
 
     async def _list(self, status: str, metadata: dict[str, str], listed: set[str], *, sweeps: bool) -> tuple[int, bool]:
         """The number of changed threads, and whether all threads were read."""
-        size, offset, news = _SWEPT_PAGE if sweeps else _PAGE, 0, 0
+        offset, news = 0, 0
         while True:
-            rows = await self.connection.threads(status, metadata, limit=size, offset=offset)
-            asking = rows if status == _WAITING else [seen for seen in rows if seen.pending]
+            rows = await self.connection.threads(status, metadata, limit=_PAGE, offset=offset)
+            asking = rows if status == _WAITING else [seen for seen in rows if seen.pending != []]
             fresh = [seen for seen in asking if self._is_news(seen)]
             listed |= {seen.id for seen in asking}
-            await self._record(await self._observe_all(fresh))
+            await self._record_all(self._observe, fresh)
             news, offset = news + len(fresh), offset + len(rows)
-            if len(rows) < size:
+            if len(rows) < _PAGE:
                 return news, True
-            if not sweeps and not fresh:
+            if self.connection.sorts and not sweeps and not fresh:
                 return news, False
 
-    async def _observe_all(self, fresh: Sequence[Seen]) -> list[Observed]:
+    async def _record_all(self, observe: Callable[[T], Awaitable[Observed | None]], found: Iterable[T]) -> int:
+        """Records what can be read, also if something else cannot: a network that fails now and then must not hold up
+        everything. Returns the number of changes."""
         slots = asyncio.Semaphore(_READ_AT_ONCE)
 
-        async def observe(seen: Seen) -> Observed:
+        async def observed(one: T) -> Observed | None:
             async with slots:
-                return await self._observe(seen)
+                return await observe(one)
 
-        return list(await asyncio.gather(*map(observe, fresh)))
+        results = await asyncio.gather(*map(observed, found), return_exceptions=True)
+        changed = [result for result in results if isinstance(result, Observed)]
+        await self._record(changed)
+        for result in results:
+            if isinstance(result, DeploymentFailed) and result.problem == Trouble.FAILING:
+                self._unread.append(result)
+            elif isinstance(result, BaseException):
+                raise result
+        return len(changed)
 
     def _is_news(self, seen: Seen) -> bool:
         known = self._threads.get(seen.id)
@@ -128,33 +144,29 @@ class Follower:
         now = _now()
         missing = (id for id, known in self._threads.items() if known.waits and id not in listed)
         due = list(islice((id for id in missing if self._look_at.get(id, 0) <= now), _MISSING_AT_ONCE))
-        observed = [await self._observe_missing(id) for id in due]
-        changed = [entry for entry in observed if entry is not None]
-        await self._record(changed)
-        return len(changed)
+        return await self._record_all(self._observe_missing, due)
 
     async def _observe_missing(self, thread_id: str) -> Observed | None:
         seen, known = await self.connection.thread(thread_id), self._threads[thread_id]
         if seen is None:
             return Observed(_moved(known, "", waits=False), (), gone=Resolution.THREAD_ENDED)
         asks = seen.status in (_WAITING, _FAILED)
+        skipped = seen.status == _BUSY or (asks and not self._is_news(seen))
+        observed = None if skipped else await self._observe(seen)
         self._look_at[thread_id] = _now() + (SWEEP_SECONDS if asks else _LOOK_AGAIN_SECONDS)
-        if seen.status == _BUSY or (asks and not self._is_news(seen)):
-            return None
-        return await self._observe(seen)
+        return observed
 
     async def _observe(self, seen: Seen) -> Observed:
-        pending = seen.pending
-        if pending is None:
-            pending = await self.connection.pending(seen.id)
+        asked = seen.pending if seen.pending is not None else await self.connection.pending(seen.id)
+        pending = await self._acceptable(seen.id, asked)
         thread = RemoteThread(
             self.deployment.id,
             seen.id,
-            self.deployment.thread_key(seen.id),
+            self._key(seen.id),
             seen.graph_id,
             seen.assistant_id,
             seen.version,
-            waits=bool(pending),
+            waits=bool(asked),
             settled=True,
         )
         if not pending or seen.id not in self._threads:
@@ -164,13 +176,22 @@ class Follower:
             return await self._observe_answered(thread, pending, accepted)
         return Observed(thread, pending, gone=await self._gone(thread, pending))
 
+    async def _acceptable(self, thread_id: str, asked: Sequence[Mapping[str, Any]]) -> Questions:
+        return await acceptable(self.store.limits, asked, thread=thread_id, deployment=self.deployment.id)
+
+    def _key(self, thread_id: str) -> str:
+        """The id here of one of its threads. Nobody can choose it for a thread of their own before it is stored."""
+        known = self._threads.get(thread_id)
+        return known.key if known else self._new_keys.setdefault(thread_id, new_id())
+
     async def _observe_answered(
         self, thread: RemoteThread, pending: Sequence[Mapping[str, Any]], accepted: Mapping[str, str]
     ) -> Observed:
         """The deployment shows questions whose answer it has accepted. While that is under way, they wait for nobody.
         Once its run has ended, the agent asks again. Without a trace of the run, the answer is in doubt."""
-        runs = {_delivery_of(run): run for run in await self.connection.runs(thread.thread_id)}
-        now, asked = await self.connection.thread(thread.thread_id), await self.connection.pending(thread.thread_id)
+        runs = {delivery_of(run): run for run in await self.connection.runs(thread.thread_id)}
+        now, shown = await self.connection.thread(thread.thread_id), await self.connection.pending(thread.thread_id)
+        asked = await self._acceptable(thread.thread_id, shown)
         still = {str(question["id"]) for question in asked}
         states = {id: _state_of(runs.get(delivery)) for id, delivery in accepted.items() if id in still}
         under_way = now is None or now.status == _BUSY or _ACTIVE_STATE in states.values()
@@ -190,13 +211,13 @@ class Follower:
         open_ids = await self.store.read(self.tenant, open_items.interrupts_of, thread.key)
         if open_ids <= {str(question["id"]) for question in pending}:
             return None
-        latest = next(iter(await self.connection.runs(thread.thread_id, limit=1)), {})
-        return Resolution.ANSWERED_ELSEWHERE if _answers(latest) else Resolution.SUPERSEDED
+        latest = next(iter(await self.connection.runs(thread.thread_id)), {})
+        return Resolution.ANSWERED_ELSEWHERE if resumes(latest) else Resolution.SUPERSEDED
 
     async def _record(self, observed: Sequence[Observed]) -> None:
         for batch in _batches(observed):
-            await self.store.write(self.tenant, record, self.deployment, self.who, batch)
-            self._threads.update({entry.thread.thread_id: entry.thread for entry in batch})
+            recorded = await self.store.write(self.tenant, record, self.deployment, self.who, batch)
+            self._threads.update({thread.thread_id: thread for thread in recorded})
 
 
 _ACTIVE_STATE = "active"
@@ -205,68 +226,54 @@ _ACTIVE_STATE = "active"
 def _state_of(run: Mapping[str, Any] | None) -> str | None:
     if run is None:
         return None
-    return _ACTIVE_STATE if run.get("status") in _ACTIVE else "ended"
+    return _ACTIVE_STATE if is_active(run) else "ended"
 
 
 def _is_over(states: Mapping[str, str | None], question: Mapping[str, Any], under_way: bool) -> bool:
     return not under_way and states.get(str(question["id"])) == "ended"
 
 
-def record(tx: Tx, deployment: Deployment, who: str, batch: Sequence[Observed]) -> None:
-    """Only the process with the lease writes: one that was delayed must not write an outdated state."""
+def record(tx: Tx, deployment: Deployment, who: str, batch: Sequence[Observed]) -> list[RemoteThread]:
+    """Only the process with the lease writes: one that was delayed must not write an outdated state. Returns the
+    threads as recorded."""
     if not deployments.is_led(tx, deployment.id, who):
         raise LeaseLost
     if any(entry.pending for entry in batch):
         quotas.require_item(tx)
-    for entry in batch:
-        remote_threads.save(tx, entry.thread)
+    entries = [_with_key_of_gate(tx, entry) for entry in batch]
+    for entry in entries:
+        if not remote_threads.save(tx, entry.thread):
+            raise LeaseLost  # another process has recorded it meanwhile
         for interrupt_id in entry.doubted:
             elsewhere.doubt(tx, entry.thread.key, interrupt_id)
-        thread_items.follow(tx, _waiting(deployment, entry, _acceptable(tx, entry)))
+        thread_items.follow(tx, _waiting(deployment, entry))
+    return [entry.thread for entry in entries]
 
 
-def _waiting(deployment: Deployment, entry: Observed, pending: Sequence[Mapping[str, Any]]) -> Waiting:
+def _with_key_of_gate(tx: Tx, entry: Observed) -> Observed:
+    """A gate on a new thread may have asked before the thread was seen: its items are those of the thread."""
+    thread = entry.thread
+    known = remote_threads.get(tx, thread.deployment_id, thread.thread_id)
+    key = known.key if known else elsewhere.key_of_gate(tx, thread, entry.pending) or thread.key
+    return entry if key == thread.key else replace(entry, thread=replace(thread, key=key))
+
+
+def _waiting(deployment: Deployment, entry: Observed) -> Waiting:
     return Waiting(
         entry.thread.key,
-        pending,
+        entry.pending,
         graph_id=entry.thread.graph_id,
         assistant_id=entry.thread.assistant_id,
         asker=deployment.actor,
         deployment=deployment.id,
+        far_id=entry.thread.thread_id,
         gone=entry.gone,
     )
-
-
-def _acceptable(tx: Tx, entry: Observed) -> list[Mapping[str, Any]]:
-    """Leaves out questions that no item can hold, such as one of many megabytes."""
-    kept = []
-    for question in entry.pending:
-        flaw = thread_items.flaw(tx.limits, [question])
-        if flaw is None:
-            kept.append(question)
-        else:
-            facts = {"thread": entry.thread.thread_id, "deployment": entry.thread.deployment_id, "reason": flaw}
-            log.warning("question of a deployment refused", extra=facts)
-    return kept
 
 
 def _moved(thread: RemoteThread, version: str, *, waits: bool, settled: bool = True) -> RemoteThread:
     named = (thread.deployment_id, thread.thread_id, thread.key, thread.graph_id, thread.assistant_id)
     return RemoteThread(*named, version, waits, settled)
-
-
-def _delivery_of(run: Mapping[str, Any]) -> str | None:
-    metadata = run.get("metadata")
-    return metadata.get(DELIVERY) if isinstance(metadata, dict) else None
-
-
-def _answers(run: Mapping[str, Any]) -> bool:
-    """Whether the run resumes the thread. A server that does not show that leaves only the guess that it does."""
-    asked = run.get("kwargs")
-    if not isinstance(asked, dict):
-        return True
-    command = asked.get("command")
-    return isinstance(command, dict) and command.get("resume") is not None
 
 
 def _batches(observed: Iterable[Observed]) -> Iterator[list[Observed]]:

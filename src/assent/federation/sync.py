@@ -64,11 +64,6 @@ class Sync:
             except Unavailable:
                 log.debug("release leases failed")  # they end by themselves
 
-    async def die(self) -> None:
-        """Stops at once and keeps its leases, as a process that is killed. For tests."""
-        await self.leading.stop()
-        await self._follow({})
-
     async def _lead(self) -> float:
         if not await self._store.read(None, deployments.any_followed):
             await self._follow({})

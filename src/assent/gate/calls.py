@@ -10,18 +10,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from langgraph.errors import GraphInterrupt
-
 from assent.gate.decorator import _GuardedTool
-from assent.gate.inbox import keeper_for
-from assent.gate.keeper import Keeper
 from assent.gate.passing import adrive, through
+from assent.gate.places import Place, akeeper_for
 from assent.gate.task import Task
 from assent.kernel.canonical import Json
-
-
-class Stopped(GraphInterrupt):
-    """Raised by a call that has no effect yet and cannot continue: its approval stays valid until the call resumes."""
 
 
 class _CallTask(Task):
@@ -40,13 +33,13 @@ async def pass_call(
     listed: bool | None = True,
     idempotent: bool = False,
     args_schema: Json = None,
-    inbox: Keeper | None = None,
+    inbox: Place | None = None,
 ) -> Any:
     """Makes the call once it is approved, and returns its result, new or recorded.
 
     `listed` is the author's setting, as in `ApprovalMiddleware`: True asks, False runs freely unless the policy asks.
     """
-    task, keeper = _current(), keeper_for(inbox)
+    task, keeper = _current(), await akeeper_for(inbox)
     async with task.aturn():
         guarded = _GuardedTool(name, call_id, idempotent, args_schema, args, task)
         guarded.listed = listed

@@ -21,10 +21,9 @@ from langgraph.prebuilt import ToolRuntime
 
 from assent.gate import injection, results
 from assent.gate.graphs import MARK
-from assent.gate.inbox import keeper_for
 from assent.gate.injection import RUNTIME, Injection
-from assent.gate.keeper import Keeper
 from assent.gate.passing import adrive, drive, through
+from assent.gate.places import Place, akeeper_for, checked, keeper_for
 from assent.gate.questions import VERBS, Asking, args_schema, description, prohibition, rejection
 from assent.gate.task import Task
 from assent.kernel import canonical
@@ -43,11 +42,11 @@ def gated(function: T, /) -> T: ...
 
 
 @overload
-def gated(*, name: str | None = None, idempotent: bool = False, inbox: Keeper | None = None) -> Callable[[T], T]: ...
+def gated(*, name: str | None = None, idempotent: bool = False, inbox: Place | None = None) -> Callable[[T], T]: ...
 
 
 def gated(
-    function: Any = None, /, *, name: str | None = None, idempotent: bool = False, inbox: Keeper | None = None
+    function: Any = None, /, *, name: str | None = None, idempotent: bool = False, inbox: Place | None = None
 ) -> Any:
     """Lets a function or a tool run only after a person approved exactly this call.
 
@@ -55,6 +54,7 @@ def gated(
     rejected function raises `Declined`. With `idempotent`, the function passes `current_grant().id` to the service it
     calls as an idempotency key, and is retried automatically after a crash.
     """
+    inbox = checked(inbox)
     if function is None:
         return functools.partial(gated, name=name, idempotent=idempotent, inbox=inbox)
     if isinstance(function, BaseTool):
@@ -133,7 +133,7 @@ class _Split:
 class _FunctionGate:
     """The static facts about a gated function."""
 
-    def __init__(self, function: Callable[..., Any], name: str, idempotent: bool, inbox: Keeper | None) -> None:
+    def __init__(self, function: Callable[..., Any], name: str, idempotent: bool, inbox: Place | None) -> None:
         self.function = function
         self.name = name
         self.idempotent = idempotent
@@ -179,7 +179,7 @@ def _wrapper(gate: _FunctionGate) -> Callable[..., Any]:
 def _async_wrapper(gate: _FunctionGate) -> Callable[..., Any]:
     @functools.wraps(gate.function)
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
-        task, keeper = Task.current(), keeper_for(gate.inbox)
+        task, keeper = Task.current(), await akeeper_for(gate.inbox)
         split = gate.split(args, kwargs)
         async with task.aturn():
             guarded = gate.guarded(task, split)
@@ -206,7 +206,7 @@ def _signed(wrapper: Callable[..., Any], gate: _FunctionGate) -> Callable[..., A
 class _ToolGate:
     """The static facts about a gated tool."""
 
-    def __init__(self, kind: type[BaseTool], idempotent: bool, inbox: Keeper | None) -> None:
+    def __init__(self, kind: type[BaseTool], idempotent: bool, inbox: Place | None) -> None:
         self.kind = kind
         self.idempotent = idempotent
         self.inbox = inbox
@@ -234,7 +234,7 @@ class _ToolGate:
         return {**split.hidden, **approved} if isinstance(given, dict) else approved["input"]
 
 
-def _gated_tool(tool: BaseTool, idempotent: bool, inbox: Keeper | None) -> BaseTool:
+def _gated_tool(tool: BaseTool, idempotent: bool, inbox: Place | None) -> BaseTool:
     """A copy of the tool whose class puts the gate around `run`, where the arguments are still those of the model."""
     kind = type(tool)
     members = _members(_ToolGate(kind, idempotent, inbox))
@@ -257,7 +257,7 @@ def _members(gate: _ToolGate) -> dict[str, Callable[..., Any]]:
             return drive(through(task, keeper, call, call.args, call.call_id), keeper, make)
 
     async def arun(self: BaseTool, tool_input: Any, *args: Any, tool_call_id: str | None = None, **kwargs: Any) -> Any:
-        task, keeper = Task.current(), keeper_for(gate.inbox)
+        task, keeper = Task.current(), await akeeper_for(gate.inbox)
         split = gate.split(self, tool_input, tool_call_id)
 
         async def make(approved: Json) -> Any:

@@ -1,7 +1,8 @@
-"""The gate without a server: questions, decisions and grants in one local SQLite file, by the server's own functions.
+"""The gate without a server: questions, decisions and grants in one SQLite file or Postgres database, by the server's
+own functions.
 
 The gate writes the question itself before it raises it, as the server does for its runs. A person decides with
-`decide`, and the graph resumes with `command`. The file has no keys: write access to it is the right to decide.
+`decide`, and the graph resumes with `command`. The database has no keys: write access to it is the right to decide.
 """
 
 from __future__ import annotations
@@ -10,18 +11,19 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from assent.errors import Conflict, Invalid
-from assent.gate.keeper import Keeper, Pending, current_keeper
+from assent.gate.records import Pending
+from assent.gate.stored import Book, StoreKeeper
 from assent.identity.model.access import DEFAULT_TENANT, Kind, Principal, Scope
 from assent.kernel.canonical import Json
-from assent.kernel.store.local import LocalStore
+from assent.kernel.store.local import local_store
 from assent.kernel.store.transaction import Tx
 from assent.review import thread_items
 from assent.review.dialects import question_of
+from assent.review.model.grants import Call
 from assent.review.model.items import Execution, Item, ItemStatus
 from assent.review.model.questions import Resolution, Verb, Verdict
 from assent.review.rows import gate, grants, items
@@ -58,10 +60,29 @@ class LocalItem:
     """The grant of the call if it is in doubt: `settle` names it."""
 
 
-class LocalInbox(Keeper):
+class _LocalBook(Book):
+    """The gate writes its questions itself, as a server does for its runs."""
+
+    def record_question(self, tx: Tx, pending: Pending) -> None:
+        """Leaves the other questions of the thread unchanged."""
+        gate.mark_delivered(tx, pending.thread_id, pending.before)
+        _doubt_interrupted(tx, pending.thread_id)
+        thread_items.follow(tx, thread_items.Waiting(pending.thread_id, _all_pending(tx, pending), gated=True))
+
+    def answer(self, tx: Tx, call: Call, interrupt_id: str) -> Json:
+        return gate.decided_answer(tx, call.thread_id, interrupt_id)
+
+    def record_use(self, tx: Tx, thread_id: str, interrupt_ids: Sequence[str]) -> None:
+        gate.mark_delivered(tx, thread_id, interrupt_ids)
+
+
+class LocalInbox(StoreKeeper):
+    book = _LocalBook()
+
     def __init__(self, path: str | Path = DEFAULT_PATH) -> None:
-        """The file is opened on first use. Several processes may share it."""
-        self._store = LocalStore(Path(path), DEFAULT_TENANT)
+        """`path` is a file, or the `postgresql://` URL of a database. It is opened on first use, and several processes
+        may share it."""
+        self._store = local_store(path, DEFAULT_TENANT)
 
     def items(self, status: str | None = "pending") -> list[LocalItem]:
         """Oldest first; None lists every status."""
@@ -142,24 +163,6 @@ class LocalInbox(Keeper):
     async def arun(self, function: Callable[[Tx], T]) -> T:
         return await asyncio.to_thread(self._store.write, function)
 
-    def raising(self, pending: Pending) -> Callable[[Tx], None]:
-        """Leaves the other questions of the thread unchanged."""
-
-        def write(tx: Tx) -> None:
-            gate.mark_delivered(tx, pending.thread_id, pending.before)
-            _doubt_interrupted(tx, pending.thread_id)
-            own = {"id": pending.interrupt_id, "value": pending.value, "response_schema": pending.response_schema}
-            waiting = [*_others(tx, pending), own]
-            thread_items.follow(tx, thread_items.Waiting(pending.thread_id, waiting, gated=True))
-
-        return write
-
-    def answer(self, tx: Tx, thread_id: str, interrupt_id: str) -> Json:
-        return gate.decided_answer(tx, thread_id, interrupt_id)
-
-    def mark_used(self, thread_id: str, interrupt_ids: Sequence[str]) -> Callable[[Tx], None]:
-        return lambda tx: gate.mark_delivered(tx, thread_id, interrupt_ids)
-
 
 def _doubt_interrupted(tx: Tx, thread_id: str) -> None:
     """Marks interrupted calls as in doubt, because no server detects a dead process here. A thread runs in one process
@@ -169,15 +172,15 @@ def _doubt_interrupted(tx: Tx, thread_id: str) -> None:
     thread_items.cut_off(tx, grants.left_started(tx, thread_id, but_not_in=alive(thread_id)), "gate")
 
 
-def _others(tx: Tx, pending: Pending) -> list[dict[str, Json]]:
-    """The other open questions of the thread, as they were raised."""
+def _all_pending(tx: Tx, pending: Pending) -> list[dict[str, Json]]:
+    """This question after the other open questions of the thread, as they were raised."""
     waiting: list[dict[str, Json]] = []
     _close_expired(tx, items.open_of_thread(tx, pending.thread_id))
     for item in items.open_of_thread(tx, pending.thread_id):
         if item.interrupt_id not in (*pending.before, pending.interrupt_id):
             asked = items.revision(tx, item.id, item.revision)
             waiting.append({"id": item.interrupt_id, "value": asked.asked, "response_schema": asked.response_schema})
-    return waiting
+    return [*waiting, pending.question]
 
 
 def _close_expired(tx: Tx, candidates: Iterable[Item]) -> None:
@@ -185,16 +188,6 @@ def _close_expired(tx: Tx, candidates: Iterable[Item]) -> None:
     for item in candidates:
         if item.status.open and item.expires_at is not None and item.expires_at <= tx.now():
             thread_items.close(tx, item, Resolution.EXPIRED)
-
-
-def keeper_for(named: Keeper | None) -> Keeper:
-    """The server's keeper where one runs the graph; else the author's keeper, or the file in this directory."""
-    return current_keeper() or named or default_inbox()
-
-
-@cache
-def default_inbox() -> LocalInbox:
-    return LocalInbox()
 
 
 def _view(tx: Tx, item: Item) -> LocalItem:

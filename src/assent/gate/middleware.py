@@ -17,10 +17,9 @@ from langgraph.runtime import get_runtime
 from langgraph.types import Command
 
 from assent.gate import results
-from assent.gate.inbox import keeper_for
 from assent.gate.injection import set_by_graph
-from assent.gate.keeper import Keeper
 from assent.gate.passing import adrive, drive, through
+from assent.gate.places import Place, akeeper_for, checked, keeper_for
 from assent.gate.questions import VERBS, Asking, args_schema, description, prohibition, rejection
 from assent.gate.task import Task
 from assent.kernel.canonical import Json
@@ -50,21 +49,25 @@ class ApprovalMiddleware(AgentMiddleware[GatedState, Any, Any]):
         *,
         description_prefix: str = "Tool execution requires approval",
         edit_notice: str | None = EDIT_NOTICE,
-        inbox: Keeper | None = None,
+        inbox: Place | None = None,
         idempotent: Collection[str] = (),
+        as_hitl_request: bool = False,
     ) -> None:
         """Every tool needs approval, except those that `interrupt_on` sets to False and those that the policy in force
         allows. `True` and a config of `allowed_decisions` have the same meaning as in `HumanInTheLoopMiddleware`.
 
-        `inbox` stores approvals if no server runs the graph; the default is a `LocalInbox` in `.assent/gate.db`. Tools
-        in `idempotent` pass `current_grant().id` on as an idempotency key, and are retried automatically after a crash.
+        `inbox` stores approvals if no server runs the graph: the address of an Assent server, a `postgresql://` URL, a
+        file, or an inbox. The default is the server that the settings name, else `.assent/gate.db`. Tools in
+        `idempotent` pass `current_grant().id` on as an idempotency key, and are retried automatically after a crash.
+        With `as_hitl_request`, questions are those of `HumanInTheLoopMiddleware`, for front ends that know no others.
         """
         super().__init__()
         self.interrupt_on = dict(interrupt_on or {})
         self.description_prefix = description_prefix
         self.edit_notice = edit_notice
         self.idempotent = frozenset(idempotent)
-        self._inbox = inbox
+        self.as_hitl_request = as_hitl_request
+        self._inbox = checked(inbox)
         for name, config in self.interrupt_on.items():
             _check(name, config)
 
@@ -76,7 +79,7 @@ class ApprovalMiddleware(AgentMiddleware[GatedState, Any, Any]):
             return result
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: AsyncHandler) -> ToolMessage | Command[Any]:
-        task, keeper, call = Task.current(), keeper_for(self._inbox), _ToolCall(self, request)
+        task, keeper, call = Task.current(), await akeeper_for(self._inbox), _ToolCall(self, request)
         async with task.aturn():
             steps = through(task, keeper, call, call.args, call.id)
             result: ToolMessage | Command[Any] = await adrive(steps, keeper, lambda args: call.amade(handler, args))
@@ -108,7 +111,7 @@ class _ToolCall:
     def asking(self) -> Asking:
         allowed = self._config["allowed_decisions"] if isinstance(self._config, Mapping) else VERBS
         schema = args_schema(self._request.tool)
-        return Asking(self._description(schema), allowed, schema)
+        return Asking(self._description(schema), allowed, schema, self._middleware.as_hitl_request)
 
     def declined(self, verdict: Verdict) -> ToolMessage:
         if verdict.verb is Verb.RESPOND:

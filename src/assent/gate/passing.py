@@ -1,39 +1,36 @@
 """The path of a call through the gate, written once for threads and coroutines.
 
-`through` is a generator: it yields the next step (a store function to run, the call itself to make) and receives its
-result; `drive` and `adrive` execute the steps. A grant is consumed first. Only without a grant is a person asked, and
-after the answer the gate looks for the grant again: an answer alone, from any sender, never runs a call. Answers come
-from the keeper's records, never from the values that a caller resumes the graph with.
+`through` is a generator: it yields the next step (a function over the records, the call itself to make) and receives
+its result; `drive` and `adrive` execute the steps. A grant is consumed first. Only without a grant is a person asked,
+and after the answer the gate looks for the grant again: an answer alone, from any sender, never runs a call. Answers
+come from the keeper's records, never from the values that a caller resumes the graph with.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, count
 from typing import Any, NoReturn, Protocol, TypeAlias
 
 from langgraph.errors import GraphInterrupt
 
 from assent.errors import Unavailable
 from assent.gate import results
-from assent.gate.keeper import Keeper, Pending, current_grant, granted, take_over
+from assent.gate.keeper import current_grant, granted, take_over
 from assent.gate.questions import Asking, doubt
+from assent.gate.records import Keeper, Look, Pending, Questions, Records
 from assent.gate.task import Task, questions_in
 from assent.kernel import canonical
 from assent.kernel.canonical import Json
-from assent.kernel.store.transaction import Tx
-from assent.review.decisions.consequences import heard_after
-from assent.review.model.grants import Call, Grant, Passage, Passing, covers
+from assent.review.model.grants import Call, Grant, Passage, Passing
 from assent.review.model.policies import Effect
 from assent.review.model.questions import Verb, Verdict
-from assent.review.rows import gate, grants
+from assent.review.rows import gate
 from assent.review.rows.gate import Judged
-from assent.threads.rows.checkpoints import Attempt
 
 _WAITS = (0.1, 0.3, 1.0, 3.0)
 """Seconds between retries to record the result of a call. After the last one the call stays in doubt."""
@@ -54,19 +51,26 @@ class Make:
 class Take:
     """Consume a grant. Cancelled meanwhile, the call is not made, and the grant is given back."""
 
-    function: Callable[[Tx], Passage]
+    function: Callable[[Records], Passage]
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
     """Record the result of the call: retried while the store is busy, and not cancellable."""
 
-    function: Callable[[Tx], Any]
+    function: Callable[[Records], Any]
 
 
-Step: TypeAlias = Callable[[Tx], Any] | Make | Take | Keep
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Record a question or its use. A server derives both from its runs, and the step results in `otherwise` there."""
+
+    function: Callable[[Records], Any]
+    otherwise: Any = None
+
+
+Step: TypeAlias = Callable[[Records], Any] | Make | Take | Keep | Note
 Steps: TypeAlias = Generator[Step, Any, Any]
-Standing: TypeAlias = Callable[[Tx], bool]
 
 
 class Guarded(Protocol):
@@ -105,64 +109,18 @@ class Guarded(Protocol):
 def through(task: Task, keeper: Keeper, guarded: Guarded, args: Json, call_id: str) -> Steps:
     if "\0" in f"{call_id}{guarded.name}":  # not every database stores NUL
         raise ValueError(f"the call of {guarded.name!r} has a NUL in its name or id: no approval could be bound to it")
-    made = Call(task.thread_id, call_id, guarded.name, args, task.ns, guarded.idempotent)
+    made = Call(task.thread_id, call_id, guarded.name, args, task.ns, guarded.idempotent, task.graph_id)
     held = current_grant()
-    if held is not None and (yield lambda tx: covers(held, tx.tenant, made)) and take_over(held):
+    if held is not None and (yield lambda records: records.covers(held, made)) and take_over(held):
         return (yield Make(args, held))
-    judged, begun, asked = yield _first_look(task, keeper, made)
+    look: Look = yield lambda records: records.look(made, task.positions)
+    judged, asked = look.judged, look.questions
     task.hide(asked.by_position)
-    if judged.effect is Effect.NEVER and not begun:
+    if judged.effect is Effect.NEVER and not look.begun:
         return guarded.forbidden(judged.rule)
-    if _is_free(judged, guarded.listed) and not begun and not asked.exist:  # an open question stays open
+    if _is_free(judged, guarded.listed) and not look.begun and not asked.exist:  # an open question stays open
         return (yield Make(args))
-    return (yield from _granted(task, keeper, guarded, made, asked, judged))
-
-
-def _first_look(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], tuple[Judged, bool, _Questions]]:
-    """The policy's judgement, whether the call has started (then the judgement comes too late for it), and the gate's
-    questions about it."""
-    judging, asked = _judging(task, keeper, call), partial(_asked, task, keeper, call)
-    return lambda tx: (judging(tx), grants.was_begun(tx, call), asked(tx))
-
-
-@dataclass(frozen=True, slots=True)
-class _Questions:
-    """The gate's questions about one call in one task. `answered` has the answers, oldest first; those of `decided`
-    questions are valid. `items` are the items of all of them. `next_id` is the id of the open question, or of the next
-    one."""
-
-    answered: Mapping[str, Json]
-    decided: Collection[str]
-    items: Collection[str]
-    next_id: str
-    exist: bool
-    by_position: Collection[str]
-    """The questions about any call that this task has asked by position, as the gate did up to 0.2.0."""
-
-
-def _asked(task: Task, keeper: Keeper, call: Call, tx: Tx) -> _Questions:
-    by_position = gate.asked(tx, call, task.positions)
-    earlier = [id for id, question in by_position.items() if question.about_call]
-    answered = dict[str, Json]()
-    for next_id in chain(earlier, map(partial(task.question_id, call), count())):
-        answer = keeper.answer(tx, call.thread_id, next_id)
-        if answer is None:
-            break
-        answered[next_id] = answer
-    questions = gate.asked(tx, call, [*answered, next_id])
-    decided = {id for id, question in questions.items() if question.decided}
-    items = {question.item_id for question in questions.values()}
-    return _Questions(answered, decided, items, next_id, bool(questions or answered), by_position.keys())
-
-
-def _judging(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], Judged]:
-    return partial(gate.judged, tool=call.tool, args=call.args, graph=task.graph_id, attempt=keeper.attempt)
-
-
-def _standing(task: Task, keeper: Keeper, call: Call, judged: Judged) -> Standing | None:
-    if not judged.sound or not judged.alone:
-        return None
-    return partial(gate.stands_approved, tool=call.tool, args=call.args, graph=task.graph_id, attempt=keeper.attempt)
+    return (yield from _granted(task, guarded, made, asked, judged))
 
 
 def _is_free(judged: Judged, listed: bool | None) -> bool:
@@ -173,107 +131,110 @@ def _is_free(judged: Judged, listed: bool | None) -> bool:
     return judged.effect is Effect.ALLOW if judged.named else listed is False
 
 
-def _granted(task: Task, keeper: Keeper, guarded: Guarded, made: Call, asked: _Questions, judged: Judged) -> Steps:
+def _granted(task: Task, guarded: Guarded, made: Call, asked: Questions, judged: Judged) -> Steps:
     """Before the first question about the call, a standing approval may replace it."""
-    mark_answers = keeper.mark_used(made.thread_id, list(asked.answered))
+    used = list(asked.answered)
     asking = guarded.asking()
     valid = (answer for id, answer in asked.answered.items() if id in asked.decided)
     verdicts = [verdict for answer in valid if (verdict := asking.read(made, answer)) is not None]
     declined = next((verdict for verdict in verdicts if verdict.verb in (Verb.REJECT, Verb.RESPOND)), None)
-    changed = (replace(made, args=edit.args) for edit in verdicts if edit.verb is Verb.EDIT)
+    changed = (replace(made, args=edit.args, unedited=made.args) for edit in verdicts if edit.verb is Verb.EDIT)
     edits = [edit for edit in changed if canonical.text(edit.args) != canonical.text(made.args)]
-    forbidden = judged if judged.effect is Effect.NEVER else (yield from _forbidden(task, keeper, edits))
-    standing = None if asked.exist else _standing(task, keeper, made, judged)
+    forbidden = judged if judged.effect is Effect.NEVER else (yield from _forbidden(edits))
+    may_stand = judged.sound and judged.alone and not asked.exist
     passing = partial(_consuming, task) if forbidden is None else _recalling
     if declined is not None:  # starts nothing, so that an equal call keeps its grant
         passing = partial(_recalling, of_items=asked.items)
-    call, passage = yield from _consumed(keeper, made, edits, passing)
+    call, passage = yield from _consumed(made, edits, passing)
     match passage:
         case Passage(Passing.ASK) if declined is not None:
-            yield from _noted(mark_answers)
+            yield from _mark_used(made, used)
             return guarded.declined(declined)
         case Passage(Passing.ASK) if forbidden is not None:
             return guarded.forbidden(forbidden.rule)
         case Passage(Passing.GO, Grant() as grant):
-            result = yield from _made(keeper, grant, call.args)
+            result = yield from _made(grant, call.args)
         case Passage(Passing.REPEAT, Grant() as grant):
             result = guarded.again(grant.result)
         case Passage(Passing.WAIT, Grant() as grant):
             task.ask_again(grant.result[gate.PAUSED])
         case Passage(Passing.IN_DOUBT, Grant() as grant):
-            yield partial(gate.announce_doubt, grant_id=grant.id, interrupt_id=asked.next_id, attempt=keeper.attempt)
-            yield from _ask(task, keeper, asked, *doubt(grant, call))
-        case Passage(doubtful=False) if standing is not None and (yield standing):
+            yield lambda records: records.announce_doubt(grant.id, asked.next_id)
+            yield from _ask(task, asked, *doubt(grant, call))
+        case Passage(doubtful=False) if may_stand and (yield lambda records: records.use_standing(made)):
             return (yield Make(made.args))
         case _:
             reason = passage.reason if asked.answered or passage.reason != FIRST else None
-            yield from _ask(task, keeper, asked, *asking.question(made, reason))
-    yield from _noted(mark_answers)
+            yield from _ask(task, asked, *asking.question(made, reason))
+    yield from _mark_used(made, used)
     ran = result if call is made else guarded.edited(result, call.args)
     return guarded.commented(ran, passage.comments) if passage.comments else ran
 
 
-def _forbidden(task: Task, keeper: Keeper, calls: Sequence[Call]) -> Generator[Step, Any, Judged | None]:
+def _forbidden(calls: Sequence[Call]) -> Generator[Step, Any, Judged | None]:
     """The judgement of the first of these calls that the policy forbids: an edit cannot bypass the policy."""
     for call in calls:
-        judged: Judged = yield _judging(task, keeper, call)
+        judged: Judged = yield _judging(call)
         if judged.effect is Effect.NEVER:
             return judged
     return None
 
 
+def _judging(call: Call) -> Callable[[Records], Judged]:
+    return lambda records: records.judge(call)
+
+
 def _consumed(
-    keeper: Keeper, made: Call, edits: Sequence[Call], passing: Callable[[Keeper, Call], Callable[[Tx], Passage]]
+    made: Call, edits: Sequence[Call], passing: Callable[[Call], Callable[[Records], Passage]]
 ) -> Generator[Step, Any, tuple[Call, Passage]]:
     """The edited call or else the original one: the first with a grant. Edits come first, because the state of the
     original call does not apply to them."""
     for edit in edits:
-        passage: Passage = yield Take(passing(keeper, edit))
+        passage: Passage = yield Take(passing(edit))
         if passage.passing is not Passing.ASK:
             return edit, passage
-    return made, (yield Take(passing(keeper, made)))
+    return made, (yield Take(passing(made)))
 
 
-def _consuming(task: Task, keeper: Keeper, call: Call) -> Callable[[Tx], Passage]:
-    return partial(consume, call=call, attempt=keeper.attempt, has_answer=task.has_answer)
+def _consuming(task: Task, call: Call) -> Callable[[Records], Passage]:
+    return lambda records: records.consume(call, task.answered)
 
 
-def consume(tx: Tx, call: Call, attempt: Attempt | None, has_answer: Callable[[str], bool]) -> Passage:
-    """Consumes the grant of the call, with the comments that follow its result."""
-    return heard_after(tx, gate.consume(tx, call, attempt, has_answer))
+def _recalling(call: Call, of_items: Collection[str] | None = None) -> Callable[[Records], Passage]:
+    return lambda records: records.recall(call, of_items)
 
 
-def _recalling(keeper: Keeper, call: Call, of_items: Collection[str] | None = None) -> Callable[[Tx], Passage]:
-    return partial(grants.recall, call=call, attempt=keeper.attempt, of_items=of_items)
-
-
-def _made(keeper: Keeper, grant: Grant, args: Json) -> Steps:
+def _made(grant: Grant, args: Json) -> Steps:
     """Makes the call. If the process dies in between, the grant stays started: in doubt. The same holds if the call
     raises `CutOff`."""
-    finish = partial(grants.finish, grant_id=grant.id, attempt=keeper.attempt)
     try:
         result = yield Make(args, grant)
     except GraphInterrupt as raised:
-        asked = questions_in(raised)
-        yield Keep(partial(gate.pause, grant_id=grant.id, asked=asked, attempt=keeper.attempt))
+        paused = gate.Pause(questions_in(raised), raised.note if isinstance(raised, results.Stopped) else None)
+        yield Keep(lambda records: records.pause(grant.id, paused))
         raise
     except results.CutOff:
         raise
     except Exception as error:
-        yield Keep(partial(finish, result=results.failure(error), failed=True))
+        yield _finish(grant, results.failure(error), failed=True)
         raise
-    yield Keep(partial(finish, result=results.recorded(result), failed=results.is_failure(result)))
+    yield _finish(grant, results.recorded(result), failed=results.is_failure(result))
     return result
 
 
-def _ask(task: Task, keeper: Keeper, asked: _Questions, value: Json, schema: Json) -> Generator[Step, Any, NoReturn]:
-    yield from _noted(keeper.raising(Pending(task.thread_id, asked.next_id, value, schema, list(asked.answered))))
-    task.ask(asked.next_id, value, schema)
+def _finish(grant: Grant, result: Json, *, failed: bool) -> Keep:
+    return Keep(lambda records: records.finish(grant.id, result, failed=failed))
 
 
-def _noted(function: Callable[[Tx], None] | None) -> Steps:
-    if function is not None:
-        yield function
+def _ask(task: Task, asked: Questions, value: Json, schema: Json) -> Generator[Step, Any, NoReturn]:
+    pending = Pending(task.thread_id, asked.next_id, value, schema, list(asked.answered), task.graph_id)
+    raised: tuple[Json, Json] = yield Note(lambda records: records.ask(pending), (value, schema))
+    task.ask(asked.next_id, *raised)
+
+
+def _mark_used(call: Call, interrupt_ids: Sequence[str]) -> Steps:
+    if interrupt_ids:
+        yield Note(lambda records: records.mark_used(call.thread_id, interrupt_ids))
 
 
 def drive(steps: Steps, keeper: Keeper, make: Callable[[Json], Any]) -> Any:
@@ -298,16 +259,18 @@ def _noted_failure(error: Exception, step: Step, keeper: Keeper) -> Exception:
 
 def _perform(step: Step, keeper: Keeper, make: Callable[[Json], Any]) -> Any:
     if isinstance(step, Make):
-        with granted(step.grant):
+        with keeper.making(step.grant), granted(step.grant):
             return make(step.args)
+    if isinstance(step, Note):
+        return keeper.perform(step.function) if keeper.notes else step.otherwise
     if not isinstance(step, Keep):
-        return keeper.run(step.function if isinstance(step, Take) else step)
+        return keeper.perform(step.function if isinstance(step, Take) else step)
     for wait in _WAITS:
         try:
-            return keeper.run(step.function)
+            return keeper.perform(step.function)
         except Unavailable:
             time.sleep(wait)
-    return keeper.run(step.function)
+    return keeper.perform(step.function)
 
 
 async def adrive(steps: Steps, keeper: Keeper, make: Callable[[Json], Awaitable[Any]]) -> Any:
@@ -326,12 +289,14 @@ async def adrive(steps: Steps, keeper: Keeper, make: Callable[[Json], Awaitable[
 
 async def _aperform(step: Step, keeper: Keeper, make: Callable[[Json], Awaitable[Any]]) -> Any:
     if isinstance(step, Make):
-        with granted(step.grant):
+        with keeper.making(step.grant), granted(step.grant):
             return await make(step.args)
     if isinstance(step, Take):
         return await _atake(step, keeper)
+    if isinstance(step, Note):
+        return await keeper.aperform(step.function) if keeper.notes else step.otherwise
     if not isinstance(step, Keep):
-        return await keeper.arun(step)
+        return await keeper.aperform(step)
     write = asyncio.ensure_future(_akeep(step, keeper))
     try:
         return await asyncio.shield(write)
@@ -344,20 +309,20 @@ async def _aperform(step: Step, keeper: Keeper, make: Callable[[Json], Awaitable
 async def _atake(step: Take, keeper: Keeper) -> Passage:
     """A cancellation does not stop a transaction that is under way, so its result is waited for. A grant that cannot be
     given back stays started: in doubt."""
-    taken = asyncio.ensure_future(keeper.arun(step.function))
+    taken = asyncio.ensure_future(keeper.aperform(step.function))
     try:
         return await asyncio.shield(taken)
     except asyncio.CancelledError:
         with suppress(Exception):  # a cancelled task reports nothing else
             passage = await taken
-            await keeper.arun(partial(gate.give_back, passage=passage, attempt=keeper.attempt))
+            await keeper.aperform(lambda records: records.give_back(passage))
         raise
 
 
 async def _akeep(step: Keep, keeper: Keeper) -> Any:
     for wait in _WAITS:
         try:
-            return await keeper.arun(step.function)
+            return await keeper.aperform(step.function)
         except Unavailable:
             await asyncio.sleep(wait)
-    return await keeper.arun(step.function)
+    return await keeper.aperform(step.function)

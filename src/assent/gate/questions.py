@@ -12,7 +12,7 @@ from assent.errors import InvalidDecision
 from assent.kernel.canonical import Json
 from assent.review import dialects
 from assent.review.dialects.langchain import tool_approval
-from assent.review.model.grants import GATE, Call, Grant
+from assent.review.model.grants import GATE, MARKS, Call, Grant
 from assent.review.model.questions import Interrupt, Verdict
 from assent.review.model.secrets import cover_of
 
@@ -28,11 +28,17 @@ class Asking:
     description: str
     allowed: Sequence[str] = VERBS
     args_schema: Json = None
+    as_hitl_request: bool = False
+    """In the format of LangChain's batched mode; the gate's marks are in the schema of the answer."""
 
     def question(self, call: Call, reason: str | None) -> tuple[Json, Json]:
         """The value of the interrupt and the schema of its answer. `reason`: why it is asked again."""
-        value = self._value(call)
-        return (value if reason is None else {**value, "reason": reason}), self._schema(call)
+        value, schema = self._value(call), self._schema(call)
+        if reason is None:
+            return value, schema
+        if self.as_hitl_request:
+            return value, {**schema, MARKS: {**schema[MARKS], "reason": reason}}
+        return {**value, "reason": reason}, schema
 
     def read(self, call: Call, answer: Json) -> Verdict | None:
         """The verdict; None for an unreadable answer, which repeats the question."""
@@ -44,6 +50,10 @@ class Asking:
         return verdict
 
     def _value(self, call: Call) -> dict[str, Json]:
+        if self.as_hitl_request:
+            request = {"name": call.tool, "args": call.args, "description": self.description}
+            config = {"action_name": call.tool, "allowed_decisions": [verb for verb in VERBS if verb in self.allowed]}
+            return {"action_requests": [request], "review_configs": [config]}
         value = {
             "type": tool_approval.NAME,
             "gate": GATE,
@@ -57,6 +67,16 @@ class Asking:
         return {**value, "args_schema": self.args_schema} if schema_missing else value
 
     def _schema(self, call: Call) -> Json:
+        decision = self._decision_schema(call)
+        if not self.as_hitl_request:
+            return decision
+        definitions = decision.pop("$defs", None)
+        decisions = {"type": "array", "items": decision, "minItems": 1, "maxItems": 1}
+        schema = {"type": "object", "properties": {"decisions": decisions}, "required": ["decisions"]}
+        schema[MARKS] = {"gate": GATE, "tool_call_id": call.call_id}
+        return {**schema, "$defs": definitions} if definitions else schema
+
+    def _decision_schema(self, call: Call) -> dict[str, Json]:
         args = dict(self.args_schema or {"type": "object"})
         definitions = args.pop("$defs", None)
         branches = [_branch(verb, call.tool, args) for verb in VERBS if verb in self.allowed]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage, messages_from_dict
+from langgraph.errors import GraphInterrupt
 from langgraph.types import Command, Send
 
 from assent.kernel import canonical
@@ -20,6 +21,15 @@ class CallFailed(RuntimeError):
 
 class ResultLost(RuntimeError):
     """The call ran before, and its result could not be stored."""
+
+
+class Stopped(GraphInterrupt):
+    """Raised by a call that cannot continue now: its approval stays valid until the call resumes. `note` is kept with
+    the grant: the state of the graph is not trusted to say how the call continues."""
+
+    def __init__(self, note: Json = None) -> None:
+        super().__init__()
+        self.note = note
 
 
 class CutOff(RuntimeError):

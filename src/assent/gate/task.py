@@ -22,6 +22,7 @@ from langgraph.config import get_config
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Interrupt
 
+from assent.gate.records import Answered
 from assent.gate.upstream import (
     CONFIG_KEY_CHECKPOINT_NS,
     CONFIG_KEY_CHECKPOINTER,
@@ -37,7 +38,7 @@ from assent.gate.upstream import (
 )
 from assent.kernel import canonical
 from assent.kernel.canonical import Json
-from assent.review.model.grants import Call, mark
+from assent.review.model.grants import Call
 
 _POLL_SECONDS = 0.005
 
@@ -143,12 +144,6 @@ class Task:
         self._turns.made[kind] += 1
         return self._turns.made[kind] - 1
 
-    def question_id(self, call: Call, answered: int) -> str:
-        """The id of the gate's question about this call after so many answered ones. Calls with one call id but other
-        arguments or another tool have series of their own. The segment between the namespace and the number has no
-        colon, so the id belongs to no position and to no task of a nested graph."""
-        return interrupt_id(f"{self.ns}{NS_SEP}gate {mark(call.call_id, call.tool, call.args)}", answered)
-
     @property
     def positions(self) -> list[str]:
         """The ids of the task's own questions that were answered so far, and of the one that comes next. Up to 0.2.0,
@@ -164,11 +159,12 @@ class Task:
         if self._turns.hidden is not None:
             self._turns.hidden.update(questions)
 
-    def has_answer(self, interrupt_id: str) -> bool:
-        """Whether the question, of this task or of a graph that it calls, has an answer. An answer without a question
-        id belongs to the only open question."""
-        has_own = interrupt_id in self.positions[:-1] or interrupt_id in self._answers_by_id
-        return has_own or self._scratchpad.get_null_resume(False) is not None
+    @property
+    def answered(self) -> Answered:
+        """The questions, of this task or of a graph that it calls, that have answers. An answer without a question id
+        belongs to the only open question."""
+        ids = frozenset((*self.positions[:-1], *self._answers_by_id))
+        return Answered(ids, self._scratchpad.get_null_resume(False) is not None)
 
     def ask(self, question_id: str, value: Json, response_schema: Json) -> NoReturn:
         self._stop(Interrupt(value, question_id, response_schema=response_schema))
@@ -186,6 +182,13 @@ class Task:
         raised = GraphInterrupt(asked)
         self._turns.asked = raised
         raise raised
+
+
+def question_id(call: Call, answered: int) -> str:
+    """The id of the gate's question about this call after so many answered ones. Calls with one call id but other
+    arguments or another tool have series of their own. The segment between the namespace and the number has no colon,
+    so the id belongs to no position and to no task of a nested graph."""
+    return interrupt_id(f"{call.task}{NS_SEP}gate {call.mark}", answered)
 
 
 def _hidden(scratchpad: Scratchpad, ns: str, questions: Collection[str]) -> Callable[[int], bool]:

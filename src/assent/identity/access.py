@@ -230,6 +230,17 @@ def holder(tx: Tx, credential: str) -> Principal | None:
     return _of_key(key, hashed) if key and key.usable(tx.now()) else None
 
 
+async def renewed(store: Store, caller: Principal) -> Principal:
+    """The caller with the rights of now, for a connection that outlives the rights that it was opened with. Users of
+    the project's own auth handlers have no credential of Assent: only their handlers can renew them."""
+    if caller.credential is None:
+        return caller
+    principal = await store.read(None, holder, caller.credential)
+    if principal is None:
+        raise Unauthenticated("the credential has expired or was revoked")
+    return principal
+
+
 def _of_key(key: ApiKey, hashed: str) -> Principal:
     """The principal of a key. An agent or a service never decides, even if its stored row has the scope."""
     principal = key.principal()

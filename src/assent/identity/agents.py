@@ -12,7 +12,7 @@ from typing import Literal
 from assent.errors import AlreadyExists, AssentError, ConfigError, Conflict, Invalid, NotFound
 from assent.identity import names
 from assent.identity.model.access import Kind, Principal, Scope, operator
-from assent.identity.model.agents import RegisteredAgent, Source, is_below
+from assent.identity.model.agents import AgentFilter, RegisteredAgent, Source, is_below
 from assent.identity.rows import agents, keys, users
 from assent.kernel import events
 from assent.kernel.ids import new_id
@@ -47,10 +47,12 @@ class Agents:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def list(self, caller: Principal, *, limit: int = 50, cursor: str | None = None) -> Page[RegisteredAgent]:
+    async def list(
+        self, caller: Principal, wanted: AgentFilter | None = None, *, limit: int = 50, cursor: str | None = None
+    ) -> Page[RegisteredAgent]:
         """By name."""
         caller.require(Scope.ITEMS_READ)
-        return await self._store.read(caller.tenant, agents.page, limit=limit, cursor=cursor)
+        return await self._store.read(caller.tenant, agents.page, wanted or AgentFilter(), limit=limit, cursor=cursor)
 
     async def get(self, caller: Principal, name_or_id: str) -> RegisteredAgent:
         caller.require(Scope.ITEMS_READ)

@@ -66,7 +66,7 @@ class Keys:
         caller.require(Scope.ADMIN)
         granted = parse_scopes(kind, scopes)
         if (kind is Kind.REVIEWER) != (user is not None):
-            raise Invalid("a key of kind reviewer belongs to a user, other keys do not", hint="give the user's name")
+            raise Invalid("a key of kind reviewer belongs to a user, other keys do not", hint="name the person: --user")
         if kind is Kind.REVIEWER and agent is not None:
             raise Invalid("a key of kind reviewer belongs to a user, not to an agent", hint="leave the agent out")
         if kind is Kind.REVIEWER:

@@ -21,9 +21,12 @@ from uuid import UUID
 
 import orjson
 
+from assent.kernel import jsontext
 from assent.kernel.canonical import TOO_LONG
 
 _DEEPEST = 200  # below the limit of Python's stack, above that of a question to a person
+_MESSAGES = "langchain_core.messages."
+"""LangChain's own messages have no other serialization than their fields, and conversations have thousands of them."""
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_SUBCLASS
 
 
@@ -38,10 +41,12 @@ def dump(value: Any) -> bytes:
 
 def plain(value: Any) -> Any:
     """The same value made of JSON types only."""
-    return json.loads(dump(value))
+    return jsontext.load(dump(value))
 
 
 def _plain(value: Any) -> Any:  # noqa: C901 - one line per kind of value
+    if type(value).__module__.startswith(_MESSAGES) and hasattr(value, "__pydantic_extra__"):
+        return value.__dict__ | (value.__pydantic_extra__ or {})
     if hasattr(value, "model_dump") and callable(value.model_dump):
         return value.model_dump()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -6,7 +6,9 @@ count, plus the threads that this process has created since.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -15,8 +17,15 @@ from assent.errors import Invalid, TooLarge
 from assent.kernel import canonical
 
 MOST_ITEM_VALUES = 10_000
+MOST_QUESTIONS = 500
+"""Of one thread at a time."""
+_IN_SUM = 4
+"""How many questions of the largest size a thread can ask at a time."""
 MOST_LISTED = 100
 """The maximum of runs, history entries or similar parts that one request returns."""
+
+FILTER_KEY = re.compile(r'[^"\\\x00-\x1f]{0,1000}')
+"""A key in a filter on JSON: any that a path of SQLite can name."""
 
 _SMALL_VALUES, _SMALL_CHARACTERS = 500, 16_000
 SMALL_BYTES = 128 * 1024
@@ -42,6 +51,17 @@ class Limits:
             return f"{size} bytes; a question can have at most {self.item_bytes} (max_item_bytes)"
         if canonical.has_more_values(asked, MOST_ITEM_VALUES):
             return f"more than {MOST_ITEM_VALUES} values, which is too many to show to a person"
+        return None
+
+    def flaw_in_sum(self, asked: Sequence[str]) -> str | None:
+        """The same for all questions of one stop: one transaction stores their items."""
+        if len(asked) > MOST_QUESTIONS:
+            return f"{len(asked)} questions at once; a thread can ask at most {MOST_QUESTIONS}"
+        together = f"[{','.join(asked)}]"
+        if len(together) > _IN_SUM * self.item_bytes:
+            return f"{len(together)} characters in all questions together, {_IN_SUM} times max_item_bytes at most"
+        if canonical.has_more_values(together, _IN_SUM * MOST_ITEM_VALUES):
+            return f"more than {_IN_SUM * MOST_ITEM_VALUES} values in all questions together"
         return None
 
     def require_document(self, name: str, size: int) -> None:

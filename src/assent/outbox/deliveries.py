@@ -12,7 +12,21 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, Table, and_, bindparam, delete, exists, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    update,
+)
 
 from assent.identity.model.visibility import OpenTo
 from assent.identity.rows.visibility import is_visible
@@ -20,7 +34,7 @@ from assent.kernel.ids import new_id
 from assent.kernel.store.paging import Keyset, Page
 from assent.kernel.store.tables import TENANT, deliveries, items, runs, threads
 from assent.kernel.store.transaction import Tx
-from assent.outbox.model import Delivery, DeliveryStatus, Failure, delay_after
+from assent.outbox.model import GATE_ANSWER, RESUME, Delivery, DeliveryStatus, Failure, delay_after
 
 BELL = "deliveries"
 """Rung by a transaction that adds a delivery, for the sender of this process."""
@@ -75,6 +89,7 @@ _SETTLE = (
         delivered_at=bindparam("arrived"),
         failure=bindparam("new_failure"),
         body=bindparam("new_body"),
+        attempts=deliveries.c.attempts - bindparam("uncounted", value=0, type_=deliveries.c.attempts.type),
     )
 )
 _RETRY = (
@@ -82,17 +97,33 @@ _RETRY = (
     .where(*_ONE, deliveries.c.status == DeliveryStatus.FAILED)
     .values(status=DeliveryStatus.PENDING, attempts=0, due_at=bindparam("now"))
 )
+_SEND_AGAIN = (
+    update(deliveries)
+    .where(deliveries.c.tenant_id == TENANT, deliveries.c.subject == bindparam("about"))
+    .where(deliveries.c.kind == GATE_ANSWER, deliveries.c.status == DeliveryStatus.DELIVERED)
+    .values(status=DeliveryStatus.PENDING, attempts=0, delivered_at=None, due_at=bindparam("now"))
+)
 _HASTEN = (
     update(deliveries)
     .where(deliveries.c.tenant_id == TENANT, deliveries.c.target == bindparam("at"))
     .where(deliveries.c.status == DeliveryStatus.PENDING, deliveries.c.attempts > 0)
     .values(due_at=bindparam("now"))
 )
+_HAS_NO_RUN = ~exists().where(runs.c.tenant_id == deliveries.c.tenant_id, runs.c.run_id == deliveries.c.delivery_id)
 _BODIES_UNDER_WAY = (
     select(deliveries.c.body)
     .where(deliveries.c.tenant_id == TENANT, deliveries.c.subject == bindparam("about"))
     .where(deliveries.c.status != DeliveryStatus.DELIVERED)
-    .where(~exists().where(runs.c.tenant_id == deliveries.c.tenant_id, runs.c.run_id == deliveries.c.delivery_id))
+    .where(_HAS_NO_RUN)
+)
+_RESUMING = (
+    select(deliveries.c.delivery_id)
+    .join_from(items, deliveries, deliveries.c.subject == literal("item:").concat(items.c.item_id))
+    .where(items.c.tenant_id == TENANT, items.c.thread_id == bindparam("thread"))
+    .where(deliveries.c.tenant_id == TENANT, deliveries.c.kind == RESUME, _HAS_NO_RUN)
+    .where(deliveries.c.status.in_([DeliveryStatus.PENDING, DeliveryStatus.SENDING]))
+    .order_by(deliveries.c.created_at, deliveries.c.delivery_id)
+    .limit(1)
 )
 _UNDER_WAY = _BODIES_UNDER_WAY.with_only_columns(deliveries.c.delivery_id).limit(1)
 _WITHDRAW = delete(deliveries).where(*_ONE, deliveries.c.status == DeliveryStatus.PENDING, deliveries.c.attempts == 0)
@@ -160,13 +191,15 @@ def claim(
 
 def settle(tx: Tx, claimed: Delivery, failure: Failure | None, *, dice: float) -> bool:
     """Records the result of an attempt; False where the claim was lost meanwhile, and nothing is changed."""
-    new: dict[str, Any] = {"arrived": tx.now(), "new_due": None, "new_failure": None, "new_body": ""}
+    kept = claimed.body if claimed.kind == GATE_ANSWER else ""
+    new: dict[str, Any] = {"arrived": tx.now(), "new_due": None, "new_failure": None, "new_body": kept}
     status = DeliveryStatus.DELIVERED
     if failure is not None:
         delay = delay_after(claimed.attempts, failure, dice=dice)
         status = DeliveryStatus.FAILED if delay is None else DeliveryStatus.PENDING
         due = None if delay is None else tx.now() + delay
         new = {"arrived": None, "new_due": due, "new_failure": failure.reason, "new_body": claimed.body}
+        new["uncounted"] = 0 if failure.attempted else 1
     fence = {"id": claimed.id, "attempt": claimed.attempts, "claimed_until": claimed.due_at}
     return tx.change(_SETTLE, **fence, new_status=status, **new) == 1
 
@@ -189,6 +222,12 @@ def retry(tx: Tx, delivery_id: str) -> bool:
     return tx.change(_RETRY, id=delivery_id, now=tx.now()) == 1
 
 
+def send_again(tx: Tx, subject: str) -> None:
+    """Its kept answers were delivered before their thread was known."""
+    if tx.change(_SEND_AGAIN, about=subject, now=tx.now()):
+        tx.ring(BELL)
+
+
 def hasten(tx: Tx, target: str) -> None:
     """The target can be reached again: its failed deliveries are due now."""
     if tx.change(_HASTEN, at=target, now=tx.now()):
@@ -199,6 +238,12 @@ def under_way(tx: Tx, subject: str) -> bool:
     """Whether a delivery about the subject is still outstanding, including failed ones, which can be retried. Once the
     resumed run exists, its delivery counts as arrived, even if not recorded yet."""
     return tx.first(_UNDER_WAY, about=subject) is not None
+
+
+def resuming(tx: Tx, thread_id: str) -> str | None:
+    """The id of the first answer on its way to the thread. The run that it will start has the same id."""
+    row = tx.first(_RESUMING, thread=thread_id)
+    return None if row is None else str(row.delivery_id)
 
 
 def bodies_under_way(tx: Tx, subject: str) -> list[str]:

@@ -17,6 +17,9 @@ RESUME = "resume"
 ANSWER = "answer"
 """Answers the question of a thread on another deployment."""
 
+GATE_ANSWER = "gate_answer"
+"""Keeps the answer for a gate in a process of its own, which fetches it, and wakes its thread where that is known."""
+
 AUDIT_HEAD = "audit_head"
 """Appends a signed head of the timeline to the operator's file."""
 
@@ -57,16 +60,20 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an attempt failed. `final`: a retry cannot help; `wait` is the delay that the receiver asked for."""
+    """Why an attempt failed. `final`: a retry cannot help; `wait` is the delay that the receiver asked for. Not
+    `attempted`: it was not yet the time to send, which is tried again after exactly `wait`, and does not count."""
 
     reason: str
     final: bool = False
     wait: timedelta = timedelta()
+    attempted: bool = True
 
 
 def delay_after(attempts: int, failure: Failure, *, dice: float) -> timedelta | None:
     """The delay before the next attempt, or None after the last. `dice` in [0, 1) adds jitter, so that deliveries that
     failed together are not retried together."""
+    if not failure.attempted:
+        return failure.wait * (1 + JITTER * dice)
     if failure.final or attempts > len(DELAYS):
         return None
     return max(DELAYS[attempts - 1] * (1 + JITTER * dice), min(failure.wait, LONGEST_WISH))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from assent.errors import TargetRefused
-from assent.outbox.addresses import Address, Allowed, is_host, is_loopback_name, literal
+from assent.outbox.addresses import Address, Allowed, embedded, is_host, is_loopback_name, literal
 from assent.outbox.webhook_rules import WebhookRules
 
 if TYPE_CHECKING:
@@ -42,11 +42,16 @@ class Targets:
 
     def check_addresses(self, host: str, addresses: Sequence[Address]) -> None:
         """All addresses of a name must be allowed: any of them could be used."""
-        refused = [address for address in addresses if not self.allowed.admits(host, address)]
+        refused = [address for address in addresses if not self._admits(host, address)]
         if refused:
             # Only the log has the address: callers must not learn about internal names.
             log.warning("call refused: private address", extra={"host": host, "address": str(refused[0])})
             raise TargetRefused(f"{host} is not at a public address", hint=_HINT)
+
+    def _admits(self, host: str, address: Address) -> bool:
+        if self.rules.refuses_loopback and embedded(address).is_loopback:
+            return False
+        return self.allowed.admits(host, address)
 
 
 def _read(url: str | httpx.URL) -> httpx.URL:

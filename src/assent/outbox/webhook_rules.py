@@ -26,6 +26,8 @@ class WebhookRules:
     domains: tuple[str, ...] = ()
     ports: frozenset[int] = frozenset()
     longest_url: int | None = None
+    refuses_loopback: bool = False
+    """Also where the operator allows it."""
 
     def check(self, *, scheme: str, host: str, port: int | None, length: int) -> None:
         if self.https_only and scheme != "https":
@@ -52,7 +54,19 @@ def read(section: Mapping[str, Any], environment: Mapping[str, str]) -> WebhookR
         domains=tuple(str(domain).lower() for domain in _typed(policy, "allowed_domains", list, [])),
         ports=frozenset(_port(port) for port in _typed(policy, "allowed_ports", list, [])),
         longest_url=longest or None,
+        refuses_loopback=_loopback(policy),
     )
+
+
+def _loopback(policy: Mapping[str, Any]) -> bool:
+    """Only the operator may allow loopback, so `false` could not be honoured."""
+    refuses = _typed(policy, "disable_loopback", bool, None)
+    if refuses is False:
+        raise ConfigError(
+            "webhooks.url.disable_loopback: false is not supported",
+            hint="the operator names 127.0.0.0/8 in outbound_allow",
+        )
+    return bool(refuses)
 
 
 def _header(name: str, value: Any, prefix: str, environment: Mapping[str, str]) -> str:

@@ -10,7 +10,6 @@ from assent.kernel import events, jsontext
 from assent.kernel.events import Actor
 from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries
-from assent.review import item_index
 from assent.review.model import lifecycle
 from assent.review.model.items import Item
 from assent.review.model.lifecycle import (
@@ -25,6 +24,7 @@ from assent.review.model.lifecycle import (
     Tell,
 )
 from assent.review.rows import decisions, grants, items
+from assent.review.search import item_index
 
 _SEARCHED = ("revision", "type", "title", "summary", "policy", "decided_by")
 """A change of these changes the words of the item in the full-text index."""

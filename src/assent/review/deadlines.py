@@ -17,7 +17,7 @@ from assent.review.model.items import Due, Item
 from assent.review.model.lifecycle import Escalated, Reminded
 from assent.review.model.policies import Deciders
 from assent.review.model.questions import Resolution
-from assent.review.model.terms import Terms
+from assent.review.model.search.terms import Terms
 from assent.review.rows import items
 
 LOOK_EVERY = timedelta(seconds=30)  # for changes by other processes

@@ -42,9 +42,9 @@ from assent.review.item_views import (
     unmasked,
     with_arguments,
 )
-from assent.review.model import filters
 from assent.review.model.items import ItemStatus
 from assent.review.model.questions import Verb
+from assent.review.model.search import filters
 from assent.review.requests import Request
 from assent.review.rows import item_search, items, mentions
 from assent.review.rows.item_search import Waiting
@@ -221,7 +221,8 @@ class Inbox:
             asked = deciding.ask_for_revision(tx, caller, item_id, revision, hash, notes, grace=grace, via=via)
             return full(tx, caller, asked)
 
-        return await self._once(caller, item_id, key, ("revision", item_id, revision, hash, notes), act)
+        request = ("revision", item_id, revision, hash, notes, str(grace))
+        return await self._once(caller, item_id, key, request, act)
 
     async def settle_doubt(
         self,
@@ -462,7 +463,7 @@ class Inbox:
 
         def checked(tx: Tx, caller: Principal, item_id: str) -> Any:
             item = items.get(tx, item_id)
-            thread = threads.get(tx, item.thread_id) if item and item.thread_id else None
+            thread = threads.get(tx, item.thread_id, values=False) if item and item.thread_id else None
             if thread is None or not thread.shown_to(visible):
                 raise NotFound(f"item {item_id!r} not found")
             return function(tx, caller, item_id)

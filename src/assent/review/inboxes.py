@@ -15,8 +15,8 @@ from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.review.deployments import Deployments, origin, parsed
 from assent.review.inbox import Inbox
-from assent.review.model import filters
-from assent.review.model.filters import Filter
+from assent.review.model.search import filters
+from assent.review.model.search.filters import Filter
 from assent.review.rows import inboxes
 from assent.review.rows.inboxes import SavedInbox
 from assent.review.rows.item_search import Waiting

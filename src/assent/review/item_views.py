@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -21,17 +22,19 @@ from assent.review.decisions.rights import is_person, require_right, undo_refusa
 from assent.review.decisions.views import decision_view
 from assent.review.dialects import feedback, heard_with
 from assent.review.model.calls.kinds import cautions_of
-from assent.review.model.grants import GATE, Grant, GrantStatus
+from assent.review.model.grants import Grant, GrantStatus, marks_of
 from assent.review.model.items import Execution, Item, ItemStatus, Revision
 from assent.review.model.masking import quoted
 from assent.review.model.policies import Risk
 from assent.review.model.questions import TOO_MANY, Action, ItemType, Question, Verb, headline
+from assent.review.model.routing import advised
+from assent.review.model.search.terms import shown_args
 from assent.review.model.secrets import Cover, Text, shown_schema
-from assent.review.model.terms import shown_args
 from assent.review.rows import decisions, grants, items
 from assent.review.rows.secrets import asks_itself, covering, covering_of, known_items
+from assent.review.threads import elsewhere
 from assent.threads.model.runs import RunStatus
-from assent.threads.rows import answers, deployments, remote_threads, runs, threads
+from assent.threads.rows import answers, deployments, runs, threads
 from assent.threads.studio import studio_link
 
 View = dict[str, Any]
@@ -67,7 +70,7 @@ def summary(tx: Tx, item: Item) -> View:
         "execution": item.execution,
         "requester": item.requester,
         "recipient": item.recipient,
-        "routing": item.routing,
+        "routing": advised(item.routing),
         "approvals": {"given": item.approvals, "needed": item.policy["approvals"]},
         "owner": item.owner,
         "claim": _claim(item, now),
@@ -79,6 +82,7 @@ def summary(tx: Tx, item: Item) -> View:
             "run_id": item.run_id,
             "interrupt_id": item.interrupt_id,
             "remote": _remote(tx, item) if item.remote else None,
+            "elsewhere": _elsewhere(item),
         },
         "entity": {"type": item.entity_type, "id": item.entity_id} if item.entity_id else None,
         "created_at": _at(item.created_at),
@@ -92,9 +96,17 @@ def summary(tx: Tx, item: Item) -> View:
     }
 
 
+def _elsewhere(item: Item) -> View | None:
+    """The deployment and the thread of a gate elsewhere, by the names that its process uses."""
+    if item.origin is None:
+        return None
+    origin = jsontext.load(item.origin)
+    return {"deployment": origin["deployment"], "thread_id": origin["thread"]}
+
+
 def _remote(tx: Tx, item: Item) -> View | None:
     """The thread on its deployment; None once the deployment was removed."""
-    thread = remote_threads.by_key(tx, item.thread_id) if item.thread_id else None
+    thread = elsewhere.thread_of(tx, item)
     deployment = deployments.get(tx, thread.deployment_id) if thread else None
     if thread is None or deployment is None:
         return None
@@ -119,10 +131,11 @@ def _risk_reasons(item: Item) -> list[View]:
 
 
 def with_arguments(tx: Tx, item: Item) -> View:
-    """One row of a list, with each call and its arguments, truncated."""
+    """One row of a list, with the first calls and their arguments, truncated, and the number of all calls."""
     case = case_of(tx, item)
-    actions = [_brief(case, action) for action in case.question.actions[:_MOST_SHOWN]]
-    return {**summary(tx, item), "owner_name": _owner_name(tx, item), "actions": actions}
+    calls = case.question.actions
+    brief = [_brief(case, action) for action in calls[:_MOST_SHOWN]]
+    return {**summary(tx, item), "owner_name": _owner_name(tx, item), "actions": brief, "calls": len(calls)}
 
 
 def _owner_name(tx: Tx, item: Item) -> str | None:
@@ -134,10 +147,12 @@ def _brief(case: Case, action: Action) -> View:
 
 
 def _args_text(case: Case, action: Action) -> str:
-    """The arguments of a question are the agent's text; the row's summary has it without secrets."""
+    """In the agent's order, as on the item's page. The arguments of a question are the agent's text; the row's summary
+    has it without secrets."""
     if case.question.type is ItemType.QUESTION:
         return case.item.summary
-    return headline(canonical.text(case.covers[action.key].masked(action.args)), "", _LONGEST_ARGUMENTS)
+    masked = case.covers[action.key].masked(action.args)
+    return headline(json.dumps(masked, ensure_ascii=False, separators=(",", ":")), "", _LONGEST_ARGUMENTS)
 
 
 def full(tx: Tx, caller: Principal, item: Item, case: Case | None = None) -> View:
@@ -326,7 +341,7 @@ def _can(tx: Tx, caller: Principal, case: Case, *, let: bool) -> list[str]:
 
 
 def _may_allow_always(caller: Principal, item: Item) -> bool:
-    return is_person(caller) and caller.may(Scope.POLICY_WRITE) and item.type == ItemType.TOOL and not item.held
+    return is_person(caller) and caller.may(Scope.POLICY_WRITE) and item.type == ItemType.TOOL and item.called_here
 
 
 def _hears(case: Case) -> list[str]:
@@ -335,8 +350,7 @@ def _hears(case: Case) -> list[str]:
     allowed = {verb for action in case.question.actions for verb in action.allowed}
     if case.item.held:
         return sorted(allowed)
-    asked = case.revision.asked
-    by_gate = isinstance(asked, dict) and asked.get("gate") == GATE
+    by_gate = marks_of(case.revision.asked, case.revision.response_schema) is not None
     return sorted(allowed & (heard_with(case.asked) | ({Verb.APPROVE, Verb.EDIT} if by_gate else set())))
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from assent.errors import NotFound
+from assent.identity.access import renewed
 from assent.identity.model.access import Principal, Scope
 from assent.kernel import events
 from assent.kernel.background import Repeating, every
@@ -44,6 +45,10 @@ class Live:
         self._store.bells.pop(events.BELL, None)
         for tail in self._tails.values():
             tail.close()
+
+    async def renewed(self, caller: Principal) -> Principal:
+        """The caller with the rights of now; raises if the credential was revoked or has expired."""
+        return await renewed(self._store, caller)
 
     def follow(self, caller: Principal, *, after: int | None = None) -> AsyncIterator[Change | None]:
         """Changes since `after`, or from now on; None periodically as a heartbeat. Missing rights raise before the

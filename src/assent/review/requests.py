@@ -14,16 +14,17 @@ from assent.kernel.canonical import Json
 from assent.kernel.quotas import quotas
 from assent.kernel.store import idempotency
 from assent.kernel.store.transaction import Tx
-from assent.review import item_terms, item_words, thread_items
+from assent.review import thread_items
 from assent.review.decisions.consequences import case_of
 from assent.review.decisions.decide import require_item, withdraw
 from assent.review.decisions.rights import is_person, require_right
 from assent.review.dialects import request as dialect
-from assent.review.model.items import Item, ItemStatus, Revision
+from assent.review.model.items import TRANSITIONS, Item, ItemStatus, Revision
 from assent.review.model.lifecycle import Resubmitted
 from assent.review.model.questions import Question, Resolution
-from assent.review.model.terms import Terms, stricter
+from assent.review.model.search.terms import Terms, stricter
 from assent.review.rows import items
+from assent.review.search import item_terms, item_words
 from assent.threads.rows import contributors
 from assent.threads.visible_threads import sees_thread
 
@@ -99,7 +100,8 @@ def resubmit(tx: Tx, caller: Principal, item_id: str, changes: Mapping[str, Json
     if item.workspace_run_id is not None:
         raise Conflict("this is a workspace review", hint="send its next review: POST /api/workspace-reviews")
     if item.status is not ItemStatus.REVISION_REQUESTED:
-        facts: dict[str, Any] = {"from": item.status, "to": ItemStatus.PENDING, "allowed": []}
+        allowed = list(TRANSITIONS[item.status])
+        facts: dict[str, Any] = {"from": item.status, "to": ItemStatus.PENDING, "allowed": allowed}
         raise InvalidTransition(
             f"the item is {item.status}: only a request that was sent back can be resubmitted", **facts
         )

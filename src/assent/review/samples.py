@@ -16,7 +16,6 @@ from assent.kernel.canonical import Json
 from assent.kernel.ids import new_id
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
-from assent.review import item_terms, item_words
 from assent.review.dialects import recognise
 from assent.review.model.calls.kinds import kind_of
 from assent.review.model.decisions import DECISION, REVISION_REQUEST, Decision
@@ -24,6 +23,7 @@ from assent.review.model.items import HERE, Execution, Item, ItemStatus, Revisio
 from assent.review.model.questions import Interrupt, Verb, Verdict, outcome
 from assent.review.rows import decisions, item_removal, items
 from assent.review.rows import samples as rows
+from assent.review.search import item_terms, item_words
 
 SUBJECT = "sample data"
 PREFIX = "sample-"

@@ -15,12 +15,11 @@ from assent.kernel.ids import new_id
 from assent.kernel.limits import Limits
 from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries
-from assent.outbox.model import ANSWER, RESUME
-from assent.review import changes, item_index, item_terms, item_words, workspace_runs
+from assent.outbox.model import ANSWER, GATE_ANSWER, RESUME
+from assent.review import changes, workspace_runs
 from assent.review.collaboration import owners
 from assent.review.dialects import approves, breakpoint, question_of, recognise, workspace_review
-from assent.review.item_words import Learned
-from assent.review.model.grants import GATE, Call, Grant, GrantStatus, covers
+from assent.review.model.grants import ITEM, Call, Grant, GrantStatus, covers, marks_of
 from assent.review.model.items import HERE, Execution, Item, ItemStatus, Revision, aligned_calls, as_revised
 from assent.review.model.lifecycle import (
     AskedAgain,
@@ -35,9 +34,11 @@ from assent.review.model.lifecycle import (
     Unobserved,
 )
 from assent.review.model.questions import Interrupt, ItemType, Question, Resolution
+from assent.review.model.search.terms import Terms, secrets_in, stricter
 from assent.review.model.secrets import Text
-from assent.review.model.terms import Terms, secrets_in, stricter
 from assent.review.rows import decisions, grants, items, secrets
+from assent.review.search import item_index, item_terms, item_words
+from assent.review.search.item_words import Learned
 from assent.threads.model.runs import Run
 from assent.threads.model.threads import Thread
 from assent.threads.rows import answers, checkpoints, threads
@@ -53,7 +54,9 @@ SYSTEM = "system"
 class Waiting:
     """The pending questions of a thread. `upcoming` are the nodes that it stopped before at a breakpoint, with `notes`
     for the reviewer. `asker` replaces the actor of `run` as requester; `by` is the actor that moved the thread here.
-    `gone` is the resolution of questions that it no longer asks, where that is known."""
+    `origin` identifies a gate elsewhere, whose other questions than those in `about` stay as they are. `far_id` is the
+    id of the thread on another deployment. `gone` is the resolution of questions that it no longer asks, where that is
+    known."""
 
     thread_id: str
     pending: Sequence[Mapping[str, Any]]
@@ -67,6 +70,9 @@ class Waiting:
     asker: str | None = None
     by: str = SYSTEM
     deployment: str = HERE
+    far_id: str | None = None
+    origin: str | None = None
+    about: Collection[str] | None = None
     gone: Resolution | None = None
 
     @classmethod
@@ -74,6 +80,9 @@ class Waiting:
         """The questions of the thread, with the graph of its row instead of a run's."""
         assistant = thread.metadata.get("assistant_id")
         return cls(thread.id, pending, graph_id=thread.graph_id, assistant_id=assistant, values=values, **facts)
+
+    def is_about(self, item: Item) -> bool:
+        return self.about is None or item.interrupt_id in self.about
 
     @property
     def requester(self) -> str:
@@ -96,33 +105,70 @@ class Asked:
 
 def follow(tx: Tx, waiting: Waiting) -> None:
     """Creates, revises and closes the thread's items to match its pending questions."""
+    by_gates = _asked_by_gates(tx, waiting)
     doubted = {
         str(pending["id"]): grant
         for pending in waiting.pending
-        if (grant := _doubted(tx, waiting, pending)) is not None
+        if (grant := _doubted(tx, waiting, pending, by_gates)) is not None
     }
     for interrupt_id, grant in doubted.items():
         _note_doubt(tx, interrupt_id, grant)
-    present = items.open_of_thread(tx, waiting.thread_id)
-    asked = _asked(tx, waiting, present, but_not=doubted)
+    present = _present(tx, waiting)
+    asked = _asked(tx, waiting, present, but_not={*doubted, *by_gates})
     by_interrupt = {item.interrupt_id: item for item in present}
     awaited = [item for item in present if item.status is ItemStatus.REVISION_REQUESTED]
-    current, learned = set[str](), Learned(tx, waiting.thread_id)
+    current, learned = {item.id for item in by_gates.values()}, Learned(tx, waiting.thread_id)
     matched = [(entry, by_interrupt.get(entry.interrupt_id) or _awaited(tx, awaited, entry)) for entry in asked]
-    unanswered = next(
-        (item for item in awaited if item.interrupt_id not in {entry.interrupt_id for entry in asked}), None
-    )
+    ids = {entry.interrupt_id for entry in asked}
+    unanswered = next((item for item in awaited if item.interrupt_id not in ids and waiting.is_about(item)), None)
     for entry, item in matched:
         if item is None:
             _raise(tx, waiting, entry, learned, instead_of=unanswered)
         else:
             current.add(item.id)
             _revise(tx, item, entry, waiting, learned)
-    for item in present:
+    for item in filter(waiting.is_about, present):
         if item.id not in current:
             passed = Resolution.SUPERSEDED if asked or waiting.upcoming else Resolution.THREAD_ENDED
             close(tx, item, waiting.gone or passed, waiting.by)
+    for gated in by_gates.values():
+        _link(tx, gated, waiting.deployment)
     learned.apply()
+
+
+def _present(tx: Tx, waiting: Waiting) -> list[Item]:
+    """The open items of who asks. A gate elsewhere has its own, and nobody else revises or closes those, except the
+    deployment that they are linked to."""
+    own = (item for item in items.open_of_thread(tx, waiting.thread_id) if item.origin == waiting.origin)
+    present = [item for item in own if waiting.is_about(item) or item.status is ItemStatus.REVISION_REQUESTED]
+    return present + (items.open_of_gates(tx, waiting.deployment, waiting.far_id) if waiting.far_id else [])
+
+
+def _asked_by_gates(tx: Tx, waiting: Waiting) -> dict[str, Item]:
+    """The items of the questions on another deployment that gates there have asked."""
+    if waiting.far_id is None:
+        return {}
+    named = (waiting.deployment, waiting.far_id)
+    asked = ((str(pending["id"]), asked_by_gate(tx, pending, *named)) for pending in waiting.pending)
+    return {id: item for id, item in asked if item is not None}
+
+
+def asked_by_gate(tx: Tx, pending: Mapping[str, Any], deployment: str, far_id: str) -> Item | None:
+    """The item of this question if a gate on this thread of the deployment asked it: the gate itself creates and
+    revises it. The gate's question names its item: an interrupt id alone may be that of another agent's question."""
+    marks = marks_of(pending.get("value"), pending.get("response_schema")) or {}
+    item = items.get(tx, str(marks.get(ITEM)))
+    if item is None or items.asked_on(item) != far_id or item.deployment not in (HERE, deployment):
+        return None
+    return item if pending["id"] in (item.interrupt_id, item.doubt_id) else None
+
+
+def _link(tx: Tx, item: Item, deployment: str) -> None:
+    """The thread of the gate is on this deployment: decisions wake it there, also the one that came before the link."""
+    if item.deployment == HERE and (current := items.lock(tx, item.id)) is not None:
+        items.change(tx, current, deployment=deployment)
+        if not current.status.open:
+            deliveries.send_again(tx, current.subject)
 
 
 def cut_off_by(tx: Tx, run: Run) -> None:
@@ -156,7 +202,9 @@ def supersede_questions(tx: Tx, thread_id: str, actor: str) -> None:
 
 
 def remove_thread(tx: Tx, thread_id: str, actor: str = SYSTEM) -> bool:
-    """Removes the thread. Its open items are closed by `actor`; items are kept."""
+    """Removes the thread. Its open items are closed by `actor`, and calls without a result are in doubt: no run can
+    record one any longer. Items are kept."""
+    cut_off(tx, grants.left_started(tx, thread_id), actor)
     end(tx, thread_id, actor=actor)
     return threads.remove(tx, thread_id)
 
@@ -240,7 +288,7 @@ def flaw(limits: Limits, pending: Iterable[Mapping[str, Any]]) -> str | None:
         asked = [canonical.text([question.get("value"), question.get("response_schema")]) for question in pending]
     except canonical.NotJson as error:
         return str(error)
-    reason = next(filter(None, map(limits.flaw, asked)), None)
+    reason = next(filter(None, map(limits.flaw, asked)), None) or limits.flaw_in_sum(asked)
     for question in pending if reason is None else ():
         approves(recognise(Interrupt(question["id"], question.get("value"), question.get("response_schema"))))
     return reason
@@ -307,7 +355,7 @@ def _calls(waiting: Waiting, question: Question) -> dict[str, str]:
 def _raise(tx: Tx, waiting: Waiting, asked: Asked, learned: Learned, *, instead_of: Item | None = None) -> None:
     """Creates an item, unless a decision on the same question is still on its way to the agent. `instead_of` is an item
     that the agent was asked to revise and did not ask again: the new one follows it."""
-    before = items.latest_of_interrupt(tx, waiting.thread_id, asked.interrupt_id)
+    before = items.latest_of_interrupt(tx, waiting.thread_id, asked.interrupt_id, waiting.origin)
     if before is not None and is_answered(tx, before):
         return
     if before is not None:
@@ -328,6 +376,7 @@ def _raise(tx: Tx, waiting: Waiting, asked: Asked, learned: Learned, *, instead_
         run_id=run.id if run else None,
         interrupt_id=asked.interrupt_id,
         requester=waiting.requester,
+        origin=waiting.origin,
         follows=earlier.id if earlier else None,
         owner=owners.inherited(tx, earlier),
         reworded=before is not None and _is_reworded(tx, before, asked),
@@ -377,8 +426,7 @@ def _terms(tx: Tx, waiting: Waiting, asked: Asked) -> Terms:
 
 def _is_gated(waiting: Waiting, asked: Asked) -> bool:
     """Whether the gate has asked, or will need a grant for this question: then every call must have its id."""
-    value = asked.question.value
-    if isinstance(value, dict) and value.get("gate") == GATE:
+    if marks_of(asked.question.value, asked.question.response_schema) is not None:
         return True
     revised = as_revised(asked.question, asked.revision)
     return waiting.gated and revised.type is ItemType.TOOL and all(action.known_by for action in revised.actions)
@@ -437,19 +485,26 @@ def _kind(tx: Tx, item: Item, question: Question, terms: Terms) -> dict[str, Any
     return {"dialect": question.dialect, "type": question.type, **item_terms.timed(terms, tx.now(), item.expires_at)}
 
 
-def _doubted(tx: Tx, waiting: Waiting, pending: Mapping[str, Any]) -> Grant | None:
+def _doubted(tx: Tx, waiting: Waiting, pending: Mapping[str, Any], by_gates: Mapping[str, Item]) -> Grant | None:
     """The grant of the call that the gate asks about here. The gate recorded the interrupt id before it asked: any
     other question that looks like a doubt is an ordinary one, and becomes an item."""
     value = pending.get("value")
     if not isinstance(value, dict) or value.get("kind") != IN_DOUBT:
         return None
     grant = grants.get(tx, str(value.get("grant_id")))
-    if grant is None or (grant.thread_id, grant.doubt_id) != (waiting.thread_id, pending["id"]):
+    if grant is None or grant.doubt_id != pending["id"] or not _is_asker(waiting, grant, by_gates):
         return None
-    call = Call(grant.thread_id, grant.call_id, grant.tool, value.get("args"), "")
+    call = Call(grant.thread_id, grant.call_id, grant.tool, value.get("args"), "", origin=grant.origin)
     named = (value.get("item_id"), value.get("tool_call_id"), value.get("name"))
     matches = named == (grant.item_id, grant.call_id, grant.tool) and covers(grant, tx.tenant, call)
     return grant if matches else None
+
+
+def _is_asker(waiting: Waiting, grant: Grant, by_gates: Mapping[str, Item]) -> bool:
+    """Whether the grant is one of this thread, or of a gate on it."""
+    if (grant.thread_id, grant.origin) == (waiting.thread_id, waiting.origin):
+        return True
+    return any(item.id == grant.item_id for item in by_gates.values())
 
 
 def _note_doubt(tx: Tx, interrupt_id: str, grant: Grant) -> None:
@@ -493,6 +548,8 @@ def resumption(
     body = {"item_id": item.id, "thread_id": item.thread_id, "run_id": item.run_id, "gated": item.gated}
     payload = {**body, "interrupt_id": interrupt_id, "value": value}
     payload |= {"comments": list(said)} if said else {}
+    if item.origin is not None:
+        return Message(new_id(), GATE_ANSWER, f"thread:{item.thread_id}", payload, wait)
     if item.remote:
         return Message(new_id(), ANSWER, f"deployment:{item.deployment}", payload, wait)
     return Message(new_id(), RESUME, f"thread:{item.thread_id}", payload, wait)

@@ -23,7 +23,7 @@ from assent.kernel.store import idempotency
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.outbox.targets import Targets
-from assent.review import item_terms, item_words, thread_items, workspace_runs
+from assent.review import thread_items, workspace_runs
 from assent.review.decisions.consequences import case_of
 from assent.review.decisions.decide import Proposal
 from assent.review.dialects import request as dialect
@@ -34,8 +34,9 @@ from assent.review.model.items import Item, ItemStatus, Revision
 from assent.review.model.lifecycle import Resubmitted
 from assent.review.model.questions import Question, Verb, headline
 from assent.review.model.routing import ADVICE, Routing
-from assent.review.model.terms import Terms, stricter
+from assent.review.model.search.terms import Terms, stricter
 from assent.review.rows import items
+from assent.review.search import item_terms, item_words
 from assent.review.threads.secrets import require_unmasked
 from assent.threads.rows import runs
 from assent.threads.visible_threads import sees_thread

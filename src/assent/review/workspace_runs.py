@@ -14,16 +14,17 @@ from assent.review.dialects import raw, workspace_review
 from assent.review.model.questions import Question
 from assent.review.model.routing import Link, Routing, route, titled
 from assent.review.rows import items
+from assent.threads.model.deployments import is_remote
 
 ENTITY = "agent_workspace_run"
 
 
 def agent_of_run(tx: Tx, requester: str, graph_id: str | None) -> RegisteredAgent | None:
     """The agent that started the run; of a run that a person, a service or a caller without a key started, the agent
-    with the name of its graph."""
+    with the name of its graph. Another deployment chooses the names of its graphs, so it has no agent here."""
     kind, _, agent_id = requester.partition(":")
     own = agents.by_id(tx, agent_id) if kind == Kind.AGENT else None
-    named = agents.named(tx, graph_id) if own is None and graph_id else []
+    named = agents.named(tx, graph_id) if own is None and graph_id and not is_remote(requester) else []
     return own or (named[0] if len(named) == 1 else None)
 
 

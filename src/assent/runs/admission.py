@@ -58,7 +58,7 @@ def arrive(
 ) -> Arrival:
     """Checks the request against the thread, which the caller has locked."""
     _require_state_keys(request)
-    request = _resumed_from_outside(tx, thread, request)
+    _require_answered_now(request)
     given, fork, before = _answers(tx, caller, assistant, request, thread)
     bare = before is not None
     stopped_at = None if thread.waits else open_breakpoint(tx, thread)
@@ -112,7 +112,13 @@ def _require_state_keys(request: RunRequest) -> None:
             raise Invalid(f"command.update: {name!r} is not a key of the state", hint="name a node with command.goto")
 
 
-def _resumed_from_outside(tx: Tx, thread: Thread, request: RunRequest) -> RunRequest:
+def _require_answered_now(request: RunRequest) -> None:
+    """Refuses a delayed answer: it would close its question at once, and keep the thread waiting until it arrives."""
+    if request.answers and request.after_seconds:
+        raise Invalid("after_seconds: an answer cannot be delayed", hint="send it without after_seconds")
+
+
+def resumed_from_outside(tx: Tx, thread: Thread, request: RunRequest) -> RunRequest:
     """Translates the request of a RemoteGraph that is a node of another graph, when that graph resumes.
 
     It sends its node's input again, and the outer graph's answers by id in the config. Answers to this thread's

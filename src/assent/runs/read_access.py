@@ -19,7 +19,7 @@ from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.threads.access import ThreadAccess
 from assent.threads.bus import Subscription
-from assent.threads.model.frames import Frame
+from assent.threads.model.frames import END, Frame
 from assent.threads.rows import threads
 
 _CHECK_EVERY = 1.0
@@ -82,8 +82,10 @@ class _Guarded:
         return frame
 
     async def end(self) -> Frame:
-        last = await self._inner.end()
+        while self._frame is None or self._frame.event != END:
+            self._frame = await self._inner.end()
         await self._require()
+        last, self._frame = self._frame, None
         return last
 
     def close(self) -> None:

@@ -304,7 +304,7 @@ def _get(tx: Tx, thread_id: str, run_id: str, visible: Visible | None = None) ->
 
 
 def _list(tx: Tx, thread_id: str, *, status: str | None, limit: int, offset: int) -> list[Run]:
-    if threads.get(tx, thread_id) is None:
+    if threads.get(tx, thread_id, values=False) is None:
         raise NotFound(f"Thread with ID {thread_id} not found")
     runs.require_page(tx, thread_id, status=status, limit=limit, offset=offset)
     return runs.page(tx, thread_id, status=status, limit=limit, offset=offset)
@@ -331,8 +331,8 @@ def _cancel_many(
     visible: Visible | None,
     caller: Principal,
 ) -> Cancelled:
-    """Cancels all named runs or none; by status, only the runs that the caller may stop."""
-    named = [_get(tx, thread_id, run_id, visible) for run_id in run_ids] if thread_id else runs.of_status(tx, statuses)
+    """Cancels all named runs that are active, or none; by status, only the runs that the caller may stop."""
+    named = _of_thread(tx, thread_id, run_ids) if thread_id else runs.of_status(tx, statuses)
     wanted = [run for run in named if run.status.active and _is_visible(tx, run, visible)]
     if not wanted:
         raise NotFound("No runs found to cancel.")
@@ -343,6 +343,11 @@ def _cancel_many(
         tuple(run for result in results for run in result.running),
         tuple(run for result in results for run in result.over),
     )
+
+
+def _of_thread(tx: Tx, thread_id: str, run_ids: Sequence[str]) -> list[Run]:
+    """Without ids that are unknown: such a run may just have been deleted."""
+    return [run for run_id in run_ids if (run := runs.get(tx, run_id)) is not None and run.thread_id == thread_id]
 
 
 def _stoppable(tx: Tx, caller: Principal, wanted: Sequence[Run]) -> list[Run]:
@@ -362,7 +367,7 @@ def _stoppable(tx: Tx, caller: Principal, wanted: Sequence[Run]) -> list[Run]:
 
 
 def _is_visible(tx: Tx, run: Run, visible: Visible | None) -> bool:
-    thread = threads.get(tx, run.thread_id) if visible is not None else None
+    thread = threads.get(tx, run.thread_id, values=False) if visible is not None else None
     return visible is None or (thread is not None and thread.shown_to(visible))
 
 

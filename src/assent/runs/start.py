@@ -14,11 +14,11 @@ from assent.kernel.quotas import quotas
 from assent.kernel.store.transaction import Tx
 from assent.review import thread_items
 from assent.review.model.items import Item
-from assent.review.threads import withdrawal
+from assent.review.threads import chosen_ids, withdrawal
 from assent.review.threads.answers import record_answers
 from assent.review.threads.breakpoints import pass_breakpoint
 from assent.runs import cancellation
-from assent.runs.admission import Arrival, arrive
+from assent.runs.admission import Arrival, arrive, resumed_from_outside
 from assent.runs.continuation import note_configuration
 from assent.threads.model.assistants import Assistant
 from assent.threads.model.configs import DECISION, clean_configurable, clean_metadata, clean_run_metadata, merge
@@ -41,9 +41,10 @@ def start(
     run_id: str,
 ) -> tuple[Run, Cancelled]:
     """The new run, and the runs that it replaces. Answers are exempt from the quota, since they end a wait."""
+    thread = _thread_for(tx, caller, assistant, request, place)
+    request = resumed_from_outside(tx, thread, request)
     if not request.answers:
         quotas.require_run(tx)
-    thread = _thread_for(tx, caller, assistant, request, place)
     stopped = _stop_answers(tx, caller, request, strategy, thread)
     arrival = arrive(tx, caller, assistant, request, strategy, thread)
     replaced = _replace(tx, arrival, stopped)
@@ -107,6 +108,8 @@ def _thread_for(tx: Tx, caller: Principal, assistant: Assistant, request: RunReq
     stamp = {"graph_id": assistant.graph_id, "assistant_id": assistant.id}
     thread_id, visible = place.thread_id, place.visible
     if thread_id is None or (request.create_thread and threads.get(tx, thread_id) is None):
+        if thread_id is not None:
+            chosen_ids.require_free(tx, caller, thread_id)
         thread_id, visible = thread_id or new_id(), None  # a caller sees the threads that they make
         metadata = {**clean_metadata(request.metadata), **stamp}
         threads.insert(tx, thread_id, metadata, owner=caller.actor, visibility=place.visibility)

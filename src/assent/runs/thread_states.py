@@ -174,8 +174,8 @@ async def _is_seen(view: View, wanted: Mapping[str, Any], snapshot: StateSnapsho
     return bool(shown == stored or contained(dict(wanted), shown))
 
 
-def existing_thread(tx: Tx, thread_id: str, *, lock: bool = False) -> Thread:
-    thread = threads.lock(tx, thread_id) if lock else threads.get(tx, thread_id)
+def existing_thread(tx: Tx, thread_id: str, *, lock: bool = False, values: bool = True) -> Thread:
+    thread = (threads.lock if lock else threads.get)(tx, thread_id, values=values)
     if thread is None:
         raise NotFound(f"Thread with ID {thread_id} not found")
     return thread

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from assent.audit.refusals import noted
-from assent.errors import AlreadyExists, AssentError, BadRequest, Conflict, Forbidden, Invalid
+from assent.errors import AlreadyExists, AssentError, BadRequest, Conflict, Forbidden, Invalid, UnreadableState
 from assent.identity.authorization import Authorizer
 from assent.identity.model.access import Principal, Scope
 from assent.identity.model.visibility import Visible
@@ -19,7 +20,7 @@ from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.review import thread_items
 from assent.review.model.secrets import Cover
-from assent.review.threads import copies, open_items
+from assent.review.threads import chosen_ids, copies, open_items
 from assent.review.threads.answers import require_withdrawal
 from assent.review.threads.breakpoints import open_breakpoint
 from assent.review.threads.secrets import Secrets, require_all_unmasked
@@ -49,8 +50,10 @@ from assent.threads.visible_threads import on_thread
 IfExists = Literal["raise", "do_nothing"]
 OnRemoval = Callable[[str, Sequence[Run]], Awaitable[None]]
 
+log = logging.getLogger(__name__)
+
 READ = (Scope.RUNS_WRITE, Scope.ITEMS_READ)
-_COPIED = ("threads", "checkpoints", "checkpoint_writes", "checkpoint_parts")
+_COPIED = ("threads", "thread_values", "checkpoints", "checkpoint_writes", "checkpoint_parts")
 _Past = tuple[Any, ...]
 _EXPIRED_AT_ONCE = 100
 _LOOKED_AT_ONCE = 20
@@ -103,6 +106,7 @@ class Threads:
             "lifetime": lifetime or self.sweep.lifetime,
             "past": past,
             "visibility": visibility or self._visibility,
+            "chosen": thread_id is not None,
         }
         facts["labelled"] = bool((metadata or {}).keys() - {"graph_id", "assistant_id"})
         made, fresh = await self._store.write(
@@ -112,15 +116,13 @@ class Threads:
 
     async def get(self, caller: Principal, thread_id: str, *, reveal: bool = True) -> Thread:
         """The thread as the caller sees it. Without `reveal`, secrets are masked for every caller."""
-        return await self._seen(caller, await self.find(caller, thread_id), reveal=reveal)
+        thread = await self._read(caller, thread_id, values=True)
+        await self._note_shown(caller.tenant, [thread])
+        return await self._seen(caller, thread, reveal=reveal)
 
     async def find(self, caller: Principal, thread_id: str) -> Thread:
-        """The thread with its secrets, for use cases that do not show its state."""
-        caller.require_any(*READ)
-        visible = await self._may.read(caller, thread_id)
-        thread = await self._store.read(caller.tenant, on_thread(visible, existing_thread), thread_id)
-        await self._note_shown(caller.tenant, [thread])
-        return thread
+        """The thread without its state, for use cases that do not show it: its questions do not count as shown."""
+        return await self._read(caller, thread_id, values=False)
 
     async def search(
         self, caller: Principal, query: Query, *, values: bool = True, interrupts: bool = True, reveal: bool = True
@@ -202,8 +204,20 @@ class Threads:
         visible = await self._may.prune(caller, unique_ids)
         existing = await self._store.read(caller.tenant, _visible_ids, unique_ids, visible)
         if strategy is Thinning.KEEP_LATEST:
-            return sum([await self._store.write(caller.tenant, _thin_out, thread_id) for thread_id in existing])
+            return await self._thin_out(caller.tenant, existing)
         return sum([await self._remove_if_settled(caller, thread_id, visible) for thread_id in existing])
+
+    async def _thin_out(self, tenant: str, thread_ids: Sequence[str]) -> int:
+        """Threads with a damaged state keep their history, and are named when the others are done."""
+        done, damaged = 0, list[str]()
+        for thread_id in thread_ids:
+            try:
+                done += await self._store.write(tenant, _thin_out, thread_id)
+            except UnreadableState:
+                damaged.append(thread_id)
+        if damaged:
+            raise UnreadableState(f"the state is damaged, and the history kept, of {', '.join(damaged)}")
+        return done
 
     async def storage(self, caller: Principal, thread_id: str) -> dict[str, Size]:
         caller.require_any(*READ)
@@ -226,8 +240,16 @@ class Threads:
             if not due:
                 break
             seen += len(due)
-            done += sum([await self._store.write(tenant, _expire, thread_id) for tenant, thread_id in due])
+            done += sum([await self._expire(tenant, thread_id) for tenant, thread_id in due])
         return done
+
+    async def _expire(self, tenant: str, thread_id: str) -> bool:
+        try:
+            return await self._store.write(tenant, _expire, thread_id)
+        except UnreadableState as error:  # else the others would wait for this thread for ever
+            log.warning("delete history failed", extra={"thread_id": thread_id, "reason": str(error)})
+            await self._store.write(tenant, _renew, thread_id)
+            return False
 
     async def _past(
         self, tenant: str, thread_id: str, metadata: Mapping[str, Any], supersteps: Sequence[Sequence[Update]]
@@ -243,6 +265,11 @@ class Threads:
         except (Forbidden, Conflict):
             return False
         return True
+
+    async def _read(self, caller: Principal, thread_id: str, *, values: bool) -> Thread:
+        caller.require_any(*READ)
+        visible = await self._may.read(caller, thread_id)
+        return await self._store.read(caller.tenant, on_thread(visible, existing_thread), thread_id, values=values)
 
     async def _seen(self, caller: Principal, thread: Thread, *, reveal: bool = True) -> Thread:
         return await (await self._secrets.view(caller, thread, reveal=reveal)).thread()
@@ -327,8 +354,12 @@ def _create(
     past: Edit | None,
     visibility: Visibility,
     labelled: bool,
+    chosen: bool,
 ) -> tuple[Thread, bool]:
-    """The thread, and whether it is new. `labelled`: the caller set metadata, which graphs read."""
+    """The thread, and whether it is new. `labelled`: the caller set metadata, which graphs read. `chosen`: the id is
+    the caller's."""
+    if chosen and threads.get(tx, thread_id) is None:
+        chosen_ids.require_free(tx, caller, thread_id)
     if not threads.insert(tx, thread_id, metadata, owner=caller.actor, visibility=visibility):
         if if_exists == "raise" or not existing_thread(tx, thread_id).shown_to(visible):
             raise AlreadyExists(f"Thread with ID {thread_id} already exists")
@@ -527,9 +558,15 @@ def _expire(tx: Tx, thread_id: str) -> bool:
     if thread.ttl_minutes is None or thread.expires_at is None or thread.expires_at > tx.now():
         return False
     if thread.ttl_strategy == Thinning.KEEP_LATEST:
-        threads.set_lifetime(tx, thread_id, Lifetime(thread.ttl_minutes, Thinning.KEEP_LATEST))
+        _renew(tx, thread_id)
         return _thin_out(tx, thread_id)
     return not open_items.are_unsettled(tx, thread_id) and thread_items.remove_thread(tx, thread_id)
+
+
+def _renew(tx: Tx, thread_id: str) -> None:
+    thread = threads.lock(tx, thread_id)
+    if thread is not None and thread.ttl_minutes is not None:
+        threads.set_lifetime(tx, thread_id, Lifetime(thread.ttl_minutes, Thinning.KEEP_LATEST))
 
 
 def _mark_shown(tx: Tx, shown: Sequence[Thread]) -> None:

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from assent.app import Engine, Services
 from assent.errors import NotLoaded
 from assent.federation.threads import RemoteThreads
+from assent.gate.elsewhere.desk import GateDesk
 from assent.identity.local_person import LocalPerson
 from assent.identity.model.access import Principal
 from assent.review.collaboration.reasons import Reasons
@@ -33,6 +34,7 @@ from assent.surfaces.api import (
     audit,
     deliveries,
     deployments,
+    gate,
     health,
     inbox,
     inboxes,
@@ -47,6 +49,7 @@ from assent.surfaces.api import (
     workspace_reviews,
 )
 from assent.surfaces.api.langgraph import assistants, crons, events, runs, store, system, threads, ui
+from assent.surfaces.extensions import Place
 from assent.surfaces.graphql import routes as graphql
 from assent.surfaces.http import boundary, custom_routes, errors, parts, routing
 from assent.surfaces.http.authentication import Authentication
@@ -60,22 +63,23 @@ from assent.surfaces.mcp import inbox_routes as inbox_mcp
 from assent.surfaces.mcp import routes as mcp
 from assent.surfaces.web import assets
 from assent.surfaces.web import errors as page_errors
-from assent.surfaces.web.pages import account, bulk, installing, people, sign_in, standing
 from assent.surfaces.web.pages import agents as agents_pages
 from assent.surfaces.web.pages import audit as audit_pages
+from assent.surfaces.web.pages import browser_inbox, bulk, installing, standing
 from assent.surfaces.web.pages import crons as crons_pages
 from assent.surfaces.web.pages import deployments as deployments_pages
 from assent.surfaces.web.pages import inbox as inbox_pages
 from assent.surfaces.web.pages import inboxes as inboxes_pages
 from assent.surfaces.web.pages import insights as insights_pages
-from assent.surfaces.web.pages import keys as keys_pages
 from assent.surfaces.web.pages import policies as policies_pages
 from assent.surfaces.web.pages import reasons as reasons_pages
 from assent.surfaces.web.pages import settings as settings_pages
 from assent.surfaces.web.pages import threads as threads_pages
 from assent.surfaces.web.pages.desk import Desk
+from assent.surfaces.web.pages.identity import account, people, sign_in
+from assent.surfaces.web.pages.identity import keys as keys_pages
 from assent.surfaces.web.views.shell import Shell
-from assent.surfaces.web.views.thread_page import Sources
+from assent.surfaces.web.views.threads.thread_page import STUDIO_ORIGIN, Sources
 from assent.threads.access import ThreadAccess
 
 
@@ -161,6 +165,7 @@ def _apis(
     yield inbox.routes(engine.inbox, engine.live, relying)
     yield inboxes.routes(views)
     yield workspace_reviews.routes(engine.reviews)
+    yield gate.routes(GateDesk(services.store, patience=settings.gate_patience))
     yield reasons.routes(Reasons(services.store))
     yield policies.routes(services.policies, services.passkeys)
     yield sessions.routes(services.access, admission)
@@ -190,7 +195,7 @@ def _pages(
     services: Services, engine: Engine, views: Inboxes, figures: Insights, settings: Settings, admission: Admission
 ) -> Iterator[APIRouter]:
     shell, store, graphs = (
-        Shell(engine.inbox, views, _failures(engine, settings)),
+        Shell(engine.inbox, views, _failures(engine, settings), _places(settings)),
         services.store,
         engine.project.graphs,
     )
@@ -209,16 +214,24 @@ def _pages(
     yield settings_pages.routes(services.deliveries, graphs, settings, shell)
     yield reasons_pages.routes(saved, shell)
     yield deployments_pages.routes(services.deployments, shell)
+    yield browser_inbox.routes(shell)
     yield keys_pages.routes(services.keys, services.users, shell)
     yield people.routes(services.users, services.passkeys, shell)
     yield account.routes(services.passkeys, relying, shell)
     yield insights_pages.routes(figures, services.samples, store, shell)
     yield crons_pages.routes(engine.crons, engine.assistants, store, shell)
-    yield threads_pages.routes(sources, shell, settings)
+    admits_studio = boundary.admits(STUDIO_ORIGIN, settings, engine.project.loaded.http.cors)
+    yield threads_pages.routes(sources, shell, settings, admits_studio=admits_studio)
     yield bulk.routes(engine.inbox, shell, settings.undo_window)
     desk = Desk(engine.inbox, services.deliveries, store, settings.undo_window, engine.threads, saved)
     yield standing.routes(services.policies, desk, shell)
+    for extension in extensions.installed():
+        yield from extension.pages(services, engine, settings, shell)
     yield inbox_pages.routes(desk, relying, shell)
+
+
+def _places(settings: Settings) -> list[Place]:
+    return [place for extension in extensions.installed() for place in extension.places(settings)]
 
 
 def _failures(engine: Engine, settings: Settings) -> list[tuple[str, str]]:

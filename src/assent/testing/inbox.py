@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from assent.gate.inbox import LocalInbox, LocalItem
-from assent.gate.keeper import Pending
 from assent.gate.questions import Asking
+from assent.gate.records import Pending
 from assent.kernel.ids import new_id
 from assent.kernel.store.local import MEMORY
 from assent.review.model.grants import Call
@@ -41,8 +41,7 @@ class Inbox(LocalInbox):
     def ask(self, call: Call, description: str = "") -> LocalItem:
         """An item for this call, made as the gate makes it, without a graph."""
         value, schema = Asking(description).question(call, None)
-        write = self.raising(Pending(call.thread_id, new_id(), value, schema))
-        self.run(write)
+        self.perform(lambda records: records.ask(Pending(call.thread_id, new_id(), value, schema)))
         return next(item for item in reversed(self.items()) if (item.tool, item.args) == (call.tool, call.args))
 
     def waiting(self, tool: str | None = None) -> LocalItem:

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 def sees_thread(tx: Tx, caller: Principal, thread_id: str) -> bool:
     """Whether the thread exists for the caller, by its owner."""
-    thread = threads.get(tx, thread_id)
+    thread = threads.get(tx, thread_id, values=False)
     return thread is not None and thread.shown_to(owned_by(caller))
 
 
@@ -33,7 +33,7 @@ def on_thread(
         return function
 
     def checked(tx: Tx, thread_id: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        thread = threads.get(tx, thread_id)
+        thread = threads.get(tx, thread_id, values=False)
         if thread is None or not thread.shown_to(visible):
             raise (missing or no_thread)(thread_id)
         return function(tx, thread_id, *args, **kwargs)

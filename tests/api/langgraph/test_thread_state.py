@@ -207,7 +207,7 @@ async def test_history_is_sorted_newest_first(client: httpx.AsyncClient, convers
     assert await steps(limit=10, checkpoint={"checkpoint_ns": ""}) == [0, 1, 2, 3, 4, 5]
     by_get = await client.get(f"/threads/{thread_id}/history", params={"limit": 2, "before": ids[0]})
     assert [state["checkpoint_id"] for state in by_get.json()] == ids[1:3]
-    refused = await client.post(f"/threads/{thread_id}/history", json={"metadata": {"a' OR 1=1": 1}})
+    refused = await client.post(f"/threads/{thread_id}/history", json={"metadata": {'a" OR 1=1': 1}})
     assert refused.status_code == 422
 
 

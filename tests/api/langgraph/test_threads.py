@@ -10,9 +10,12 @@ import pytest
 
 from assent.identity.model.access import DEFAULT_TENANT
 from assent.kernel.ids import new_id
+from assent.kernel.store.transaction import Tx
+from assent.threads.model.parts import FORMAT, Inline, Listed, pack_checkpoint
 from assent.threads.model.runs import RunStatus
 from assent.threads.model.threads import ThreadStatus
-from assent.threads.rows import runs, threads
+from assent.threads.rows import checkpoints, runs, threads
+from assent.threads.rows.checkpoints import Stored
 from tests.api.langgraph.conversations import ASSISTANT, NOBODY, Conversations
 from tests.api.langgraph.server import Server
 from tests.contract.stores import both_databases
@@ -37,9 +40,9 @@ REFUSED_SEARCHES: list[dict[str, Any]] = [
     {"sort_order": "up"},
     {"select": ["secret"]},
     {"ids": ["mine"]},
-    {"metadata": {"a'b": 1}},
-    {"metadata": {"a": {"b c": 1}}},
-    {"values": {"k" * 65: 1}},
+    {"metadata": {'a"b': 1}},
+    {"metadata": {"a": {"b\\c": 1}}},
+    {"values": {"k" * 1001: 1}},
     {"extract": {"x": "secrets.key"}},
     {"extract": {"x": "values.messages[last]"}},
     {"extract": {f"x{number}": "values" for number in range(11)}},
@@ -464,6 +467,34 @@ async def test_threads_are_deleted_after_their_time_to_live(
     assert (await client.get(f"/threads/{gone}")).status_code == 404
     for thread_id, states in ((thinned, 1), (kept, 3), (running, 3)):
         assert len((await client.post(f"/threads/{thread_id}/history", json={"limit": 10})).json()) == states
+
+
+async def test_thread_with_a_damaged_state_keeps_its_history_and_holds_up_no_other(
+    client: httpx.AsyncClient, conversations: Conversations
+) -> None:
+    lost = pack_checkpoint(Inline("msgpack", b""), [("log", Listed(1, ((), (b"no such node, 16",))))])
+    damage = Stored("f", "", None, FORMAT, lost, "{}")
+    ids = [await conversations.thread("echo", {"text": "x"}) for _ in range(2)]
+    await conversations.store.write(DEFAULT_TENANT, checkpoints.put, ids[0], damage, None)
+    refused = await client.post("/threads/prune", json={"thread_ids": ids, "strategy": "keep_latest"})
+    assert (refused.status_code, refused.json()["code"]) == (500, "unreadable_state")
+    assert ids[0] in refused.text
+    assert ids[1] not in refused.text
+
+    assert (await client.get(f"/threads/{ids[0]}/state")).json()["code"] == "unreadable_state"
+
+    def states(tx: Tx) -> list[int]:
+        return [len(checkpoints.history(tx, thread_id, None, before=None, limit=9)) for thread_id in ids]
+
+    assert await conversations.store.read(DEFAULT_TENANT, states) == [4, 1]
+
+    for thread_id in ids:
+        ttl = {"ttl": 5, "strategy": "keep_latest"}
+        assert (await client.patch(f"/threads/{thread_id}", json={"ttl": ttl})).status_code == 200
+    conversations.store.clock_offset = timedelta(minutes=6)
+    assert await conversations.threads.delete_expired() == 1
+    assert await conversations.threads.delete_expired() == 0
+    assert await conversations.store.read(DEFAULT_TENANT, states) == [4, 1]
 
 
 # The stock client

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import operator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -384,3 +385,20 @@ failing_beside = (
 )
 unknown_goto = StateGraph(Log).add_node("go", lambda state: Command(goto="nowhere")).add_edge(START, "go").compile()
 no_dict = StateGraph(Log).add_node("bad", lambda state: "no update").add_edge(START, "bad").compile()
+
+
+async def _hold(state: Log) -> Log:
+    """Until the run is cancelled, if the text says so."""
+    get_stream_writer()({"at": "hold"})
+    await asyncio.sleep(600 if state["text"] == "hold" else 0)
+    return {"log": ["held"]}
+
+
+holding = (
+    StateGraph(Log)
+    .add_node("first", step("first"))
+    .add_node("hold", _hold)
+    .add_edge(START, "first")
+    .add_edge("first", "hold")
+    .compile()
+)

@@ -79,6 +79,7 @@ def _stock(mode: Any) -> HumanInTheLoopMiddleware[Any, Any, Any]:
 
 
 ours = _agent(ApprovalMiddleware({"look_up": False}, idempotent=["send_once"]))
+drop_in = _agent(ApprovalMiddleware({"look_up": False}, as_hitl_request=True))
 batched = _agent(_stock("batched"), ApprovalMiddleware())
 batched_bare = _agent(_stock("batched"))
 per_call = _agent(_stock("per_call"), ApprovalMiddleware())

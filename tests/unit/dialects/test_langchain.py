@@ -316,3 +316,36 @@ def test_a_malformed_request_is_shown_raw_with_its_problems(value: Any, path: st
     question = dialects.recognise(Interrupt("i", value))
     assert question.dialect == "raw"
     assert path in [problem.path for problem in question.problems]
+
+
+def javascript(*words: str, **more: Any) -> Any:
+    """The question of LangChain for JavaScript about one call."""
+    config = {"actionName": "send", "allowedDecisions": list(words), **more}
+    asked = {"actionRequests": [{"name": "send", "args": SEND[1], "description": "Send?"}], "reviewConfigs": [config]}
+    return dialects.recognise(Interrupt("i", asked))
+
+
+def test_question_of_javascript_is_the_same_question() -> None:
+    schema = {"type": "object", "properties": {"to": {"type": "string"}}}
+    question = javascript("approve", "edit", argsSchema=schema)
+    [action] = question.actions
+    assert (question.dialect, action.name, action.args, action.description) == ("hitl_request", *SEND, "Send?")
+    assert (action.allowed, action.schema) == ((Verb.APPROVE, Verb.EDIT), schema)
+    assert question.problems == ()
+
+
+def test_answer_to_javascript_has_its_names() -> None:
+    question = javascript("approve", "edit", "reject")
+    edited = [Verdict("0", Verb.EDIT, args={"to": "bob"})]
+    sent = {"decisions": [{"type": "edit", "editedAction": {"name": "send", "args": {"to": "bob"}}}]}
+    assert dialects.encode(question, edited) == sent
+    assert dialects.decode(question, sent).verdicts == tuple(edited)
+    with pytest.raises(InvalidDecision) as refused:
+        dialects.decode(question, {"decisions": [{"type": "edit", "edited_action": {"name": "send", "args": {}}}]})
+    assert [problem.path for problem in refused.value.problems] == ["decisions[0].editedAction"]
+
+
+def test_flaw_in_a_question_of_javascript_names_its_field() -> None:
+    question = javascript()
+    assert question.dialect == "raw"
+    assert [problem.path for problem in question.problems] == ["reviewConfigs[0].allowedDecisions"]

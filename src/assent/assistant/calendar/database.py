@@ -38,6 +38,8 @@ class Database:
         path.touch(mode=0o600)  # appointments are private
         with self._opened() as connection:
             connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+        with self.write() as connection:
+            _add_attendees(connection)
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -62,6 +64,12 @@ class Database:
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA foreign_keys = ON")
             yield connection
+
+
+def _add_attendees(connection: sqlite3.Connection) -> None:
+    """Files of release 0.2 have no such column."""
+    if "attendees" not in {row["name"] for row in connection.execute("PRAGMA table_info(events)")}:
+        connection.execute("ALTER TABLE events ADD COLUMN attendees TEXT NOT NULL DEFAULT '[]'")
 
 
 def database_file(named: str | Path) -> Path:

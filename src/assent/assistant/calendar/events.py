@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -30,6 +30,7 @@ class EventView(TypedDict):
     end: str
     location: str | None
     description: str | None
+    attendees: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +40,19 @@ class Event:
     length: timedelta
     location: str | None = None
     description: str | None = None
+    attendees: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.name.strip():
-            raise Invalid("name: must not be blank")
+        demand_name(self.name)
 
     @property
     def end(self) -> datetime:
         return after("duration_minutes", self.start, self.length)
+
+
+def demand_name(name: str) -> None:
+    if not name.strip():
+        raise Invalid("name: must not be blank")
 
 
 def calendars(connection: sqlite3.Connection) -> list[CalendarView]:
@@ -76,8 +82,9 @@ def create(connection: sqlite3.Connection, calendar_id: str, event: Event) -> Ev
     _demand_calendar(connection, calendar_id)
     event_id = uuid4().hex
     connection.execute(
-        "INSERT INTO events (event_id, calendar_id, name, start, starts_at, ends_at, location, description)"
-        " VALUES (:event_id, :calendar_id, :name, :start, :starts_at, :ends_at, :location, :description)",
+        "INSERT INTO events (event_id, calendar_id, name, start, starts_at, ends_at, location, description,"
+        " attendees) VALUES (:event_id, :calendar_id, :name, :start, :starts_at, :ends_at, :location, :description,"
+        " :attendees)",
         {"event_id": event_id, "calendar_id": calendar_id, **_columns(event)},
     )
     return _view(event_id, event)
@@ -85,20 +92,19 @@ def create(connection: sqlite3.Connection, calendar_id: str, event: Event) -> Ev
 
 def update(connection: sqlite3.Connection, calendar_id: str, event_id: str, changes: Mapping[str, Any]) -> EventView:
     """Changes the named fields of an `Event`; all others stay unchanged."""
-    _demand_calendar(connection, calendar_id)
-    named = (calendar_id, event_id)
-    row = connection.execute("SELECT * FROM events WHERE calendar_id = ? AND event_id = ?", named).fetchone()
-    if row is None:
-        raise NotFound(
-            f"event_id: there is no event {event_id!r} in the calendar {calendar_id!r}",
-            hint="list them with list_events",
-        )
-    event = replace(_event(row), **changes)
+    event = replace(_existing(connection, calendar_id, event_id), **changes)
     connection.execute(
         "UPDATE events SET name = :name, start = :start, starts_at = :starts_at, ends_at = :ends_at,"
-        " location = :location, description = :description WHERE event_id = :event_id",
+        " location = :location, description = :description, attendees = :attendees WHERE event_id = :event_id",
         {"event_id": event_id, **_columns(event)},
     )
+    return _view(event_id, event)
+
+
+def delete(connection: sqlite3.Connection, calendar_id: str, event_id: str) -> EventView:
+    """Returns the event as it was."""
+    event = _existing(connection, calendar_id, event_id)
+    connection.execute("DELETE FROM events WHERE event_id = ?", (event_id,))
     return _view(event_id, event)
 
 
@@ -111,34 +117,28 @@ def locations_taken(connection: sqlite3.Connection, event: Event) -> set[str]:
     return {row["location"] for row in rows}
 
 
-def once(
-    connection: sqlite3.Connection, key: str | None, request: Mapping[str, Any], make: Callable[[], EventView]
-) -> EventView:
-    """Makes or changes an event, or returns the stored result of the same request with the same key."""
-    if key is None:
-        return make()
-    text = json.dumps(request, sort_keys=True)
-    row = connection.execute("SELECT request, result FROM results WHERE key = ?", (key,)).fetchone()
-    if row is None:
-        result = make()
-        connection.execute("INSERT INTO results VALUES (?, ?, ?)", (key, text, json.dumps(result)))
-        return result
-    if row["request"] != text:
-        raise Invalid("idempotency_key: was used for another request", hint="use a new key for a new request")
-    stored: EventView = json.loads(row["result"])
-    return stored
-
-
 def _demand_calendar(connection: sqlite3.Connection, calendar_id: str) -> None:
     if not connection.execute("SELECT 1 FROM calendars WHERE calendar_id = ?", (calendar_id,)).fetchone():
         ids = ", ".join(row["calendar_id"] for row in connection.execute("SELECT calendar_id FROM calendars"))
         raise NotFound(f"calendar_id: there is no calendar {calendar_id!r}", hint=f"there are: {ids}")
 
 
+def _existing(connection: sqlite3.Connection, calendar_id: str, event_id: str) -> Event:
+    _demand_calendar(connection, calendar_id)
+    named = (calendar_id, event_id)
+    row = connection.execute("SELECT * FROM events WHERE calendar_id = ? AND event_id = ?", named).fetchone()
+    if row is None:
+        raise NotFound(
+            f"event_id: there is no event {event_id!r} in the calendar {calendar_id!r}",
+            hint="list them with list_events",
+        )
+    return _event(row)
+
+
 def _columns(event: Event) -> dict[str, Any]:
     shared = {name: value for name, value in asdict(event).items() if name != "length"}
     times = {"starts_at": seconds(event.start), "ends_at": seconds(event.end)}
-    return shared | times | {"start": event.start.isoformat()}
+    return shared | times | {"start": event.start.isoformat(), "attendees": json.dumps(event.attendees)}
 
 
 def _event(row: sqlite3.Row) -> Event:
@@ -148,6 +148,7 @@ def _event(row: sqlite3.Row) -> Event:
         length=timedelta(seconds=row["ends_at"] - row["starts_at"]),
         location=row["location"],
         description=row["description"],
+        attendees=tuple(json.loads(row["attendees"])),
     )
 
 
@@ -159,4 +160,5 @@ def _view(event_id: str, event: Event) -> EventView:
         end=event.end.isoformat(),
         location=event.location,
         description=event.description,
+        attendees=list(event.attendees),
     )

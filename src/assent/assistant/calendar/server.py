@@ -16,38 +16,53 @@ from fastmcp.server.http import StarletteWithLifespan
 from mcp_types import ToolAnnotations
 from starlette.applications import Starlette
 
-from assent.assistant.calendar import maps, pages
+from assent.assistant.calendar import choice, maps, pages
+from assent.assistant.calendar.booking import RoomTools
 from assent.assistant.calendar.database import Database, database_file
 from assent.assistant.calendar.faults import Arguments
 from assent.assistant.calendar.guard import LoginGuard
 from assent.assistant.calendar.login import Login
+from assent.assistant.calendar.stores.file import FileStore
 from assent.assistant.calendar.tools import CalendarTools
+from assent.errors import ConfigError
+from assent.settings import CaldavServer
 
 NAME = "assistant-mcp"
 ENDPOINT = "/mcp"
 MOUNTED_AT = "/calendar"
 
-_INSTRUCTIONS = (
-    "A calendar, and a map of Marenby, a town that does not exist. Times are ISO 8601; without an offset they are UTC."
-)
+_TIMES = "Times are ISO 8601; without an offset they are UTC."
+_INSTRUCTIONS = f"A calendar, and a map of Marenby, a town that does not exist. {_TIMES}"
+_INSTRUCTIONS_CALDAV = f"A person's calendar. {_TIMES} Events that repeat are listed, but cannot be changed."
 _REVOKES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
 
-def create_server(database: str | Path, *, login: bool = False, url: str | None = None) -> FastMCP:
+def create_server(
+    database: str | Path, *, login: bool = False, url: str | None = None, caldav: CaldavServer | None = None
+) -> FastMCP:
     """The server over a calendar's file, which is created if it does not exist.
 
     With `login`, the calendar's tools require a login. `url` is the address of its pages; by default the address that
     the call was sent to, which is trustworthy only with `host_origin_protection`.
+
+    With `caldav`, the events are on that server, and the file has only the results of idempotency keys. What is
+    invented is left out then: rooms, the map and the login.
     """
+    if login and caldav:
+        raise ConfigError("the login is for the built-in calendar", hint="omit it, or ASSISTANT_CALDAV_URL")
     _use_our_logging()
     file = Database(database_file(database))
-    server = FastMCP(NAME, _INSTRUCTIONS, version=version("assent"), mask_error_details=True)
+    instructions = _INSTRUCTIONS_CALDAV if caldav else _INSTRUCTIONS
+    server = FastMCP(NAME, instructions, version=version("assent"), mask_error_details=True)
     server.add_middleware(Arguments())
-    calendar = CalendarTools(file).add_to(server)
-    maps.add_to(server)
+    store = choice.store(file, caldav)
+    tools = CalendarTools(store).add_to(server)
+    if isinstance(store, FileStore):
+        tools |= RoomTools(store).add_to(server)
+        maps.add_to(server)
     pages.add_health_to(server)
     if login:
-        _add_login(server, Login(file), calendar, url)
+        _add_login(server, Login(file), tools, url)
     return server
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assent.errors import ConfigError
-from assent.settings import Settings
+from assent.extras import require
+from assent.settings import Settings, read_assistant_settings
 from assent.surfaces.cli import output
 from assent.surfaces.cli.options import address, settings
 
@@ -37,18 +38,25 @@ def calendar(
     stdio: Annotated[bool, typer.Option("--stdio", help="Use standard input and output instead of HTTP.")] = False,
     login: Annotated[Switch, typer.Option(help="Require a login before the calendar's tools.")] = Switch.OFF,
 ) -> None:
-    """Serve a calendar and a small map as MCP tools, for the reference assistant."""
+    """Serve a calendar and a small map as MCP tools, for the assistant. ASSISTANT_CALDAV_URL serves a real one."""
+    require("assistant", "the calendar")
     if stdio and login is Switch.ON:
         raise ConfigError("a login needs a page in a browser, which --stdio does not serve", hint="omit --stdio")
-    conf = settings(host=host, port=port)
+    conf, caldav = settings(host=host, port=port), read_assistant_settings().caldav
+
+    if caldav:
+        from assent.assistant.calendar.choice import require_calendar
+
+        require_calendar(caldav)
 
     from assent.assistant.calendar.server import create_server  # slow to import
 
-    server = create_server(database, login=login is Switch.ON)
-    asyncio.run(server.run_stdio_async(show_banner=False) if stdio else _serve(server, conf, database))
+    server = create_server(database, login=login is Switch.ON, caldav=caldav)
+    data = f"{caldav.url}, keys in {database}" if caldav else database
+    asyncio.run(server.run_stdio_async(show_banner=False) if stdio else _serve(server, conf, data))
 
 
-async def _serve(calendar: FastMCP, conf: Settings, database: str) -> None:
+async def _serve(calendar: FastMCP, conf: Settings, data: str) -> None:
     import uvicorn
 
     from assent.assistant.calendar.server import ENDPOINT, http_app
@@ -57,7 +65,7 @@ async def _serve(calendar: FastMCP, conf: Settings, database: str) -> None:
     app = http_app(calendar, allowed_hosts=conf.allowed_hosts, allowed_origins=conf.cors_origins)
     listener = server.bind(conf)
     url = address(conf, listener.getsockname()[1])
-    lines = {"listening": url, "MCP": f"{url}{ENDPOINT}", "data": database}
+    lines = {"listening": url, "MCP": f"{url}{ENDPOINT}", "data": data}
     if not conf.on_loopback:
         lines["open"] = "everyone who can reach it can use it: it has no keys"
     output.say("\nAssent calendar\n" + "\n".join(f"  {name:<13}{value}" for name, value in lines.items()) + "\n")

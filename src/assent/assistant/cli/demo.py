@@ -9,6 +9,7 @@ from typing import Any
 from assent.app import Engine, Services
 from assent.assistant.demo import examples
 from assent.assistant.demo.history import history
+from assent.extras import require
 from assent.identity.model.access import DEFAULT_TENANT
 from assent.runs.project.loader import LoadedGraphs
 from assent.settings import Mode, Settings
@@ -18,6 +19,7 @@ from assent.surfaces.cli.server import serve
 
 def demo(host: Host = None, port: Port = None, database: Database = None) -> None:
     """Serve a demo on SQLite with example items. Needs no key and no other service."""
+    require("assistant", "the demo")
     serve.start(settings(mode=Mode.DEMO, host=host, port=port, database=database), demonstration=Examples())
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from assent.assistant.planner import calendars
+from assent.assistant.planner import calendars, slots
 from assent.assistant.planner.dates import dates
-from assent.assistant.planner.goals import Booking, Change, Create, Directions, Event, Goal, Listing, Places
+from assent.assistant.planner.goals import Booking, Change, Create, Directions, Event, Goal, Listing, Places, Slots
 from assent.assistant.planner.results import Kind, Result, url
 
 _MOST = 20
@@ -41,12 +41,15 @@ def outcome(goal: Goal, fields: Mapping[str, Any], result: Result, now: datetime
 def _done(goal: Goal, fields: Mapping[str, Any], result: Result, now: datetime) -> str:
     if isinstance(goal, Listing):
         return listing(goal, calendars.events(result.data, now.tzinfo), now)
+    if isinstance(goal, Slots):
+        return slots.told(goal, calendars.events(result.data, now.tzinfo), now)
     if isinstance(goal, Places):
         return _places(goal, result)
     if isinstance(goal, Directions):
         return _way(result)
     if isinstance(goal, (Create, Change, Booking)):
         word = {Change: "Changed", Booking: "Booked"}.get(type(goal), "Done")
+        word = "Deleted" if isinstance(goal, Change) and goal.delete else word
         event = calendars.event(result.data, now.tzinfo)
         return f"{word}: {told(event, now) if event else _about(goal, fields, now) or 'as you asked'}."
     named = calendars.calendars(result.data)
@@ -136,10 +139,13 @@ def _about(goal: Goal, fields: Mapping[str, Any], now: datetime) -> str | None:
     """The operation that was to be done, from the arguments of the call."""
     known = goal.known if isinstance(goal, Change) else None
     name = fields.get("name") or (known.name if known else None)
-    event = calendars.event({**fields, "name": name}, now.tzinfo)
+    event = calendars.event({**fields, "name": name}, now.tzinfo) or (known if fields.keys() <= _IDS else None)
     if event:
         return told(event, now)
     return str(name) if name else None
+
+
+_IDS = {"calendar_id", "event_id"}
 
 
 def _hours(event: Event) -> str:

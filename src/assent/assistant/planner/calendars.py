@@ -31,6 +31,7 @@ def event(data: Any, zone: tzinfo | None) -> Event | None:
         start=start,
         end=_moment(data.get("end"), zone),
         location=str(data["location"]) if data.get("location") else None,
+        people=tuple(map(str, data["attendees"])) if isinstance(data.get("attendees"), list) else (),
     )
 
 
@@ -63,6 +64,9 @@ def only_match(reference: Reference, known: Sequence[Event], now: datetime) -> E
     return candidates[0] if reference.words or not reference.when.empty or spoken else None
 
 
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
 def words(text: str) -> list[str]:
     return re.findall(r"[\w&+#-]+", text.casefold())
 
@@ -77,8 +81,11 @@ def _at(reference: Reference, candidate: Event) -> bool:
 
 
 def _named(reference: Reference, candidate: Event) -> bool:
+    """Chinese has no spaces, so a part of a name is a word there."""
     name = words(candidate.name)
-    return all(word.casefold() in name for word in reference.words)
+    return all(
+        word.casefold() in name or (_CHINESE.search(word) and word in candidate.name) for word in reference.words
+    )
 
 
 def _moment(value: Any, zone: tzinfo | None) -> datetime | None:

@@ -17,6 +17,7 @@ class Event:
     start: datetime
     end: datetime | None = None
     location: str | None = None
+    people: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,8 @@ class Create:
     when: When = field(default_factory=When)
     place: str | None = None
     notes: str | None = None
+    people: tuple[str, ...] = ()
+    equipment: str | None = None
     calendar: str | None = None
     calendar_id: str | None = None
 
@@ -43,7 +46,8 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`shift` moves by minutes, `stretch` lengthens by minutes; `doubt` is a question about what is to change."""
+    """`shift` moves by minutes, `stretch` lengthens by minutes, `people` are invited, `delete` removes the event;
+    `doubt` is a question about what is to change."""
 
     event: Reference
     when: When = field(default_factory=When)
@@ -51,6 +55,8 @@ class Change:
     stretch: int | None = None
     name: str | None = None
     place: str | None = None
+    people: tuple[str, ...] = ()
+    delete: bool = False
     doubt: str | None = None
     known: Event | None = None
     calendar: str | None = None
@@ -59,7 +65,8 @@ class Change:
     @property
     def says_what(self) -> bool:
         """Whether it is known what is to change, doubtful or not."""
-        return bool(self.shift or self.stretch or self.name or self.place or not self.when.empty)
+        said = self.shift or self.stretch or self.name or self.place or self.people or self.delete
+        return bool(said or not self.when.empty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,17 @@ class Listing:
     free: When | None = None
     calendar: str | None = None
     calendar_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Times that are free. With `wanted`, one of them is chosen for that event."""
+
+    day: date
+    days: int
+    half: str | None = None
+    minutes: int | None = None
+    wanted: Create | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +121,15 @@ class Booking:
     when: When = field(default_factory=When)
     name: str | None = None
     people: int | None = None
+    equipment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """Not understood: the question to ask."""
+    """Not understood: the question to ask. `guess` is what was probably meant, for a yes."""
 
     question: str
+    guess: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,4 +139,4 @@ class Remark:
     answer: str
 
 
-Goal = Create | Change | Listing | Calendars | Places | Directions | Booking | Unclear | Remark
+Goal = Create | Change | Listing | Slots | Calendars | Places | Directions | Booking | Unclear | Remark

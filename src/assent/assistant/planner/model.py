@@ -20,10 +20,12 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field
 
 from assent.assistant.planner import results, routing, transcript
+from assent.assistant.planner.chinese.replies import in_chinese
+from assent.assistant.planner.chinese.requests import is_chinese
 from assent.assistant.planner.dates.zone import machine_now
-from assent.assistant.planner.intents import requests
+from assent.assistant.planner.intents.table import NAME
 from assent.assistant.planner.plan import Planned, plan
-from assent.assistant.planner.tools import Tool, by_role, tool
+from assent.assistant.planner.tools import Role, Tool, by_role, tool
 
 
 class OfflinePlanner(BaseChatModel):
@@ -78,7 +80,7 @@ class OfflinePlanner(BaseChatModel):
         forced = _forced(bound, tool_choice) if not roles else None
         if forced:
             return _message(_routed(forced, messages, self.now), now)
-        return _message(plan(messages, roles, now), now)
+        return _message(_spoken(plan(messages, roles, now), roles, messages), now)
 
     @property
     def _llm_type(self) -> str:
@@ -86,7 +88,7 @@ class OfflinePlanner(BaseChatModel):
 
     @property
     def _identifying_params(self) -> dict[str, Any]:
-        return {"model": requests.NAME, "tool_roles": dict(self.tool_roles)}
+        return {"model": NAME, "tool_roles": dict(self.tool_roles)}
 
 
 def _forced(bound: Sequence[Tool], choice: str | None) -> Tool | None:
@@ -101,10 +103,25 @@ def _routed(schema: Tool, messages: Sequence[BaseMessage], now: Callable[[], dat
     return Planned(calls=[(schema.name, routing.structured(schema, said, now), [])])
 
 
+def _spoken(planned: Planned, tools: Mapping[Role, Tool], messages: Sequence[BaseMessage]) -> Planned:
+    """In the language of the last thing that a person said."""
+    said = next((results.content(message) for message in reversed(messages) if isinstance(message, HumanMessage)), "")
+    clarify = tools.get(Role.CLARIFY)
+    if not is_chinese(said):
+        return planned
+    calls = [
+        (name, {key: in_chinese(str(value)) for key, value in args.items()}, goals)
+        if clarify and name == clarify.name
+        else (name, args, goals)
+        for name, args, goals in planned.calls
+    ]
+    return Planned(calls, in_chinese(planned.text), planned.asks)
+
+
 def _message(planned: Planned, now: datetime) -> AIMessage:
     calls = [tool_call(name=name, args=args, id=f"call_{uuid4().hex}") for name, args, _ in planned.calls]
     owners = {str(call["id"]): goals for call, (_, _, goals) in zip(calls, planned.calls, strict=True)}
-    metadata = {"model_name": requests.NAME, **transcript.stamp(now, owners, planned.asks)}
+    metadata = {"model_name": NAME, **transcript.stamp(now, owners, planned.asks)}
     return AIMessage(content=planned.text, tool_calls=calls, response_metadata=metadata)
 
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from assent.assistant.planner import answers, calendars
+from assent.assistant.planner import answers, calendars, slots
+from assent.assistant.planner.chinese import requests as chinese
 from assent.assistant.planner.dates import dates, phrases
 from assent.assistant.planner.goals import (
     Booking,
@@ -20,6 +21,7 @@ from assent.assistant.planner.goals import (
     Goal,
     Listing,
     Places,
+    Slots,
     Unclear,
 )
 from assent.assistant.planner.intents import changes, creates, lookups, requests
@@ -43,13 +45,15 @@ _WRONG_PLACE = re.compile(r"(?:^|\s)(?P<field>near|origin|destination):\s+(?P<wh
 
 def heard(track: Track, answer: str, now: datetime) -> list[Track]:
     """After an answer to the question that was due. An unclear request may become several goals."""
-    goal = track.goal
+    goal, answer = track.goal, chinese.in_english(answer, now)
     asked = track.asked + 1
     if requests.gives_up(answer):
         return [track.closed(f"All right, I left {answers.label(goal)} alone.")]
     if asked >= PATIENCE or len(answer) > requests.LONGEST:
         return [track.closed(f"I still do not understand, so I did nothing about {answers.label(goal)}.")]
     if isinstance(goal, Unclear):
+        if goal.guess and (choice := _CHOICE.fullmatch(answer)) and choice["yes"]:
+            answer = goal.guess
         return [replace(opened(made), asked=asked) for made in requests.understand(answer, now)]
     return [replace(track, goal=_answered(track, answer, now), asked=asked)]
 
@@ -84,9 +88,12 @@ def _prepared(track: Track, role: Role, result: Result, now: datetime) -> Track 
         return None
     if role is Role.CALENDARS and not isinstance(track.goal, Calendars):
         return replace(track, calendars=calendars.calendars(result.data))
-    if role is Role.EVENTS and isinstance(track.goal, Change):
+    if role is Role.EVENTS and isinstance(track.goal, (Change, Slots)):
         events = tuple(calendars.events(result.data, now.tzinfo))
-        return replace(track, events=events, window=window_of(track.goal, now))
+        if isinstance(track.goal, Change):
+            return replace(track, events=events, window=window_of(track.goal, now))
+        if track.goal.wanted is not None:
+            return replace(track, events=events, window=(track.goal.day, track.goal.days))
     return None
 
 
@@ -97,12 +104,31 @@ def _answered(track: Track, answer: str, now: datetime) -> Goal:
     if isinstance(goal, Create):
         return creates.answered(goal, answer, now)
     if isinstance(goal, Change):
-        chosen = _chosen(track, goal, answer, now)
-        which = event_of(track, goal, now) is None
-        return replace(goal, known=chosen) if chosen else changes.answered(goal, answer, now, asked_which=which)
+        return _change_answered(track, goal, answer, now)
+    if isinstance(goal, Slots) and goal.wanted:
+        when = slots.chosen(goal, track.events, _number(answer), now)
+        return replace(goal.wanted, when=when) if when else creates.answered(goal.wanted, answer, now)
     if isinstance(goal, Booking):
-        said = creates.answered(Create(goal.name, goal.when), answer, now)
-        return replace(goal, when=said.when)
+        return replace(goal, when=creates.answered(Create(goal.name, goal.when), answer, now).when)
+    return _place_answered(goal, answer)
+
+
+def _change_answered(track: Track, goal: Change, answer: str, now: datetime) -> Change:
+    """An answer may ask for another change; of another event, it is a new one."""
+    chosen = _chosen(track, goal, answer, now)
+    if chosen:
+        return replace(goal, known=chosen)
+    event = event_of(track, goal, now)
+    if event is None:
+        return changes.to_event(goal, answer, now)
+    said = next((made for made in requests.understand(answer, now) if isinstance(made, Change)), None)
+    if said is None or said.event.it:
+        return changes.to_time(goal, answer, now)
+    same = said.event.words and calendars.matches(replace(said.event, when=dates.When()), [event], now)
+    return replace(said, known=goal.known, event=goal.event, calendar_id=goal.calendar_id) if same else said
+
+
+def _place_answered(goal: Goal, answer: str) -> Goal:
     if isinstance(goal, Directions):
         return lookups.directions(answer, goal)
     if isinstance(goal, Places) and goal.doubt:
@@ -116,13 +142,20 @@ def _chosen(track: Track, goal: Change, answer: str, now: datetime) -> Event | N
     """The event that is picked from those offered, by its number."""
     if event_of(track, goal, now) or goal.event.doubt or goal.event.it:
         return None
-    offered, choice = choices(track, goal, now), _CHOICE.fullmatch(answer)
+    offered, number = choices(track, goal, now), _number(answer)
+    if number == 0:
+        return offered[0] if len(offered) == 1 else None
+    return offered[number - 1] if number and number <= len(offered) else None
+
+
+def _number(answer: str) -> int | None:
+    """Which of those offered; 0 is a yes."""
+    choice = _CHOICE.fullmatch(answer)
     if not choice:
         return None
     if choice["yes"]:
-        return offered[0] if len(offered) == 1 else None
-    number = int(choice["digit"]) if choice["digit"] else _ORDINALS.index(choice["word"].lower()) + 1
-    return offered[number - 1] if 0 < number <= len(offered) else None
+        return 0
+    return int(choice["digit"]) if choice["digit"] else _ORDINALS.index(choice["word"].lower()) + 1
 
 
 def _calendar_said(track: Track, answer: str) -> str:
@@ -132,13 +165,19 @@ def _calendar_said(track: Track, answer: str) -> str:
 
 def _objects(role: Role, result: Result, now: datetime) -> bool:
     """A person's words in place of a result: a write tells an event, and not that something should be different."""
-    if role not in (Role.CREATE, Role.UPDATE, Role.ROOM) or result.data is not None or result.kind is not Kind.DONE:
+    if (
+        role not in (Role.CREATE, Role.UPDATE, Role.DELETE, Role.ROOM)
+        or result.data is not None
+        or result.kind is not Kind.DONE
+    ):
         return False
     return correction(result.text, now).wanted
 
 
 def _rejected(track: Track, fields: Mapping[str, Any], result: Result, now: datetime, others: bool) -> Track:
     """A new proposal if the person said what to do instead; a question if they only said that something is wrong."""
+    if isinstance(track.goal, Change) and track.goal.delete:
+        return track.closed(answers.outcome(track.goal, fields, result, now))
     wish = correction(result.text, now)
     before = _proposed(track, fields, now)
     if before is None or not wish.wanted or (others and not wish.says_what):

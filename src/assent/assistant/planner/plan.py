@@ -10,9 +10,10 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from assent.assistant.planner import calendars, outcomes, results
+from assent.assistant.planner import calendars, outcomes, proposals, results
 from assent.assistant.planner.goals import Change, Event
-from assent.assistant.planner.intents.requests import ABLE, understand
+from assent.assistant.planner.intents.requests import understand
+from assent.assistant.planner.intents.table import ABLE
 from assent.assistant.planner.results import Kind
 from assent.assistant.planner.steps import step
 from assent.assistant.planner.tools import ABILITIES, Role, Tool
@@ -102,8 +103,9 @@ def _due(tracks: list[Track], request: Turn, tools: Tools, now: datetime) -> Pla
         if track.sentence is not None:
             continue
         due = step(track, now)
-        if isinstance(due, Use) and due.role not in tools:
-            tracks[number] = track.closed(f"I have no tool here to {ABILITIES[due.role]}.")
+        missing = _missing(track, due, tools)
+        if missing:
+            tracks[number] = track.closed(f"I have no tool here to {ABILITIES[missing]}.")
         else:
             steps[number] = due
     if any(isinstance(due, Use) and due.prepares for due in steps.values()):
@@ -112,7 +114,17 @@ def _due(tracks: list[Track], request: Turn, tools: Tools, now: datetime) -> Pla
         return Planned(text=_report(tracks))
     if Role.CLARIFY not in tools and any(isinstance(due, Ask) for due in steps.values()):
         return _asked_in_words(steps, tracks, tools)
-    return _called(steps, request, tools)
+    planned = _called(steps, request, tools)
+    writes = [proposals.told(tracks[number], due, now) for number, due in steps.items() if isinstance(due, Use)]
+    planned.text = " ".join(filter(None, writes))
+    return planned
+
+
+def _missing(track: Track, due: Ask | Use, tools: Tools) -> Role | None:
+    """The role that no tool has: of this step, or of the deletion that it would lead to."""
+    deletes = isinstance(track.goal, Change) and track.goal.delete
+    needed = [Role.DELETE] * deletes + ([due.role] if isinstance(due, Use) else [])
+    return next((role for role in needed if role not in tools), None)
 
 
 def _only_reads(due: Ask | Use) -> bool:
@@ -140,6 +152,10 @@ def _called(steps: Mapping[int, Ask | Use], request: Turn, tools: Tools) -> Plan
 def _arguments(tool: Tool, role: Role, fields: dict[str, Any]) -> dict[str, Any]:
     if role is Role.PLACES and fields.get("near") and not tool.has("near"):
         fields["query"] = f"{fields['query']} near {fields['near']}"
+    if fields.get("equipment") and not tool.has("equipment"):
+        fields["description"] = "; ".join(
+            filter(None, (fields.get("description"), f"Equipment: {fields['equipment']}"))
+        )
     return tool.arguments(fields)
 
 
@@ -171,12 +187,12 @@ def _with_event(goal: Any, last: tuple[Event, str] | None) -> Any:
 
 
 def _last_event(earlier: Sequence[BaseMessage], tools: Tools, now: datetime) -> tuple[Event, str] | None:
-    writes = {tools[role].name for role in (Role.CREATE, Role.UPDATE, Role.ROOM) if role in tools}
+    writes = {tools[role].name for role in (Role.CREATE, Role.UPDATE, Role.DELETE, Role.ROOM) if role in tools}
     calls = {call["id"]: call for message in earlier if isinstance(message, AIMessage) for call in message.tool_calls}
     for message in reversed(earlier):
         call = calls.get(message.tool_call_id) if isinstance(message, ToolMessage) else None
         if call and call["name"] in writes and isinstance(message, ToolMessage):
             event = calendars.event(results.read(message).data, now.tzinfo)
-            if event and event.event_id:
+            if event and event.event_id and call["name"] != getattr(tools.get(Role.DELETE), "name", None):
                 return event, str(call["args"].get("calendar_id") or "primary")
     return None

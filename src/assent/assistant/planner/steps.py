@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime, time, timedelta
 
-from assent.assistant.planner import answers, calendars
+from assent.assistant.planner import answers, calendars, slots
 from assent.assistant.planner.dates import dates, phrases
 from assent.assistant.planner.goals import (
     Booking,
@@ -16,6 +16,7 @@ from assent.assistant.planner.goals import (
     Goal,
     Listing,
     Places,
+    Slots,
     Unclear,
 )
 from assent.assistant.planner.tools import Role
@@ -41,6 +42,8 @@ def step(track: Track, now: datetime) -> Ask | Use:
         return _list(goal.day, goal.days, goal.calendar_id, now)
     if isinstance(goal, Booking):
         return _book(goal, now)
+    if isinstance(goal, Slots):
+        return _slot(track, goal, now)
     return _look(goal)
 
 
@@ -60,8 +63,10 @@ def _create(goal: Create, now: datetime) -> Ask | Use:
     asked += [length_question] if length_question else []
     if asked or start is None:
         return Ask(" ".join(asked))
-    fields = {"start": start.isoformat(), "name": goal.name, "calendar_id": goal.calendar_id}
-    return Use(Role.CREATE, fields | {"duration_minutes": minutes, "location": goal.place, "description": goal.notes})
+    named = {"start": start.isoformat(), "name": goal.name, "calendar_id": goal.calendar_id}
+    details = {"location": goal.place, "description": goal.notes, "equipment": goal.equipment}
+    people = {"attendees": list(goal.people) or None}
+    return Use(Role.CREATE, {**named, "duration_minutes": minutes, **details, **people})
 
 
 def _book(goal: Booking, now: datetime) -> Ask | Use:
@@ -70,7 +75,7 @@ def _book(goal: Booking, now: datetime) -> Ask | Use:
     if start is None or question or length_question:
         return Ask(f"The room: {question or length_question}")
     fields = {"start": start.isoformat(), "name": goal.name, "duration_minutes": minutes, "people": goal.people}
-    return Use(Role.ROOM, fields)
+    return Use(Role.ROOM, fields | {"equipment": goal.equipment})
 
 
 def _change(track: Track, goal: Change, now: datetime) -> Ask | Use:
@@ -85,13 +90,16 @@ def _change(track: Track, goal: Change, now: datetime) -> Ask | Use:
         return Ask(_which(track, goal, now))
     if goal.doubt or not goal.says_what:
         return Ask(f"“{event.name}”: {goal.doubt or 'What should change?'}")
+    fields = {"calendar_id": goal.calendar_id or "primary", "event_id": event.event_id}
+    if goal.delete:
+        return Use(Role.DELETE, fields)
     start, question = _new_start(goal, event, now)
     minutes, length_question = _new_minutes(goal, event, start or event.start)
     if question or length_question:
         return Ask(f"“{event.name}”: {question or length_question}")
-    fields = {"calendar_id": goal.calendar_id or "primary", "event_id": event.event_id}
+    people = [*event.people, *(name for name in goal.people if name not in event.people)] if goal.people else None
     moved = {"start": start.isoformat() if start else None, "duration_minutes": minutes}
-    return Use(Role.UPDATE, fields | moved | {"name": goal.name, "location": goal.place})
+    return Use(Role.UPDATE, fields | moved | {"name": goal.name, "location": goal.place, "attendees": people})
 
 
 def event_of(track: Track, goal: Change, now: datetime) -> Event | None:
@@ -141,6 +149,12 @@ def _list(day: date, days: int, calendar_id: str | None, now: datetime, *, prepa
     start = datetime.combine(day, time(0), now.tzinfo)
     fields = {"start_time": start.isoformat(), "calendar_id": calendar_id or "primary", "duration_days": days}
     return Use(Role.EVENTS, fields, prepares=prepares)
+
+
+def _slot(track: Track, goal: Slots, now: datetime) -> Ask | Use:
+    if goal.wanted is None or track.window is None:
+        return _list(goal.day, goal.days, None, now, prepares=goal.wanted is not None)
+    return Ask(slots.offer(goal, track.events, now))
 
 
 def _look(goal: Goal) -> Ask | Use:

@@ -16,6 +16,7 @@ class Role(StrEnum):
     EVENTS = "list_events"
     CREATE = "create_event"
     UPDATE = "update_event"
+    DELETE = "delete_event"
     PLACES = "search_places"
     DIRECTIONS = "get_directions"
     ROOM = "book_room"
@@ -27,6 +28,7 @@ ABILITIES = {
     Role.EVENTS: "read the calendar",
     Role.CREATE: "create events",
     Role.UPDATE: "change events",
+    Role.DELETE: "delete events",
     Role.PLACES: "search places",
     Role.DIRECTIONS: "find the way",
     Role.ROOM: "book rooms",
@@ -48,6 +50,8 @@ _FIELDS = {
     "destination": ("destination", "to", "to_place", "target"),
     "mode": ("mode", "travel_mode", "profile"),
     "people": ("people", "attendees", "seats", "capacity", "guests"),
+    "attendees": ("attendees", "guests", "participants", "invitees"),
+    "equipment": ("equipment", "resources"),
     "question": ("question", "message", "prompt"),
     "context": ("context", "reason", "details"),
 }
@@ -140,6 +144,7 @@ _FITS: tuple[tuple[Role, Callable[[Tool, str], bool]], ...] = (
             and _says(text, "updat", "chang", "edit", "modif", "mov", "reschedul")
         ),
     ),
+    (Role.DELETE, lambda tool, text: tool.has("event_id") and _says(text, "delet", "remov", "cancel")),
     (
         Role.CREATE,
         lambda tool, text: (

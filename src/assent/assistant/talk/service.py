@@ -13,6 +13,7 @@ from uuid import UUID, uuid5
 from assent.assistant.talk import threads as assistant_threads
 from assent.assistant.talk.answers import Answer, notes_of, refused, verdicts_of
 from assent.assistant.talk.sightings import is_meant, note
+from assent.assistant.talk.threads import Standing
 from assent.assistant.talk.turns import Replied, Turn
 from assent.assistant.talk.views import NO_ACTION, Reply, pending_action
 from assent.errors import (
@@ -41,8 +42,12 @@ from assent.threads.run_requests import RunRequest
 OWN_ID = "assistant_thread_id"
 """The key in a thread's metadata for the name of its conversation."""
 
+TITLE = "title"
+"""The key in a thread's metadata for its first request, on one line."""
+
 VIA = "assistant"
 
+_LONGEST_TITLE = 120
 _TALKS = UUID("5b0c8f5e-7d0e-5f0c-9a55-6a1f3c1f7b01")
 
 
@@ -54,12 +59,16 @@ def thread_of(tenant: str, name: str) -> str:
     return str(uuid5(_TALKS, f"{tenant}\n{name}"))
 
 
+def title_of(text: str) -> str:
+    return " ".join(text.split())[:_LONGEST_TITLE]
+
+
 def request_of(graph_id: str, name: str, text: str, *, aloud: bool = False) -> RunRequest:
     """The run for a request. With `aloud` it streams the model's words, also after a pause."""
     return RunRequest(
         assistant_id=graph_id,
         input={"messages": [{"role": "user", "content": text}]},
-        metadata={OWN_ID: name},
+        metadata={OWN_ID: name, TITLE: title_of(text)},
         stream_mode=("values", "messages-tuple") if aloud else ("values",),
         create_thread=True,
         multitask_strategy=Strategy.REJECT,
@@ -118,10 +127,7 @@ class Assistant:
 
     async def resume(self, caller: Principal, name: str, answer: Answer) -> Turn | Replied:
         """Answers the pending question."""
-        thread_id = thread_of(caller.tenant, name)
-        thread = await self._own(caller, name, thread_id)
-        if thread is None:
-            raise _unknown(name)
+        thread_id = await self.require(caller, name)
         asked = await self._store.read(caller.tenant, assistant_threads.asked, caller, thread_id, answer)
         if asked is None:
             failed = await self._store.read(caller.tenant, assistant_threads.failed_after, caller, thread_id, answer)
@@ -145,17 +151,41 @@ class Assistant:
         # the run that delivers an answer has the id of its delivery
         return self._turn(caller, name, thread_id, decided["delivery"]["id"])
 
-    async def cancel(self, caller: Principal, name: str) -> None:
-        """Stops the work on the present request. Calls that have started are not undone."""
+    async def retry(self, caller: Principal, name: str) -> Turn:
+        """Continues a failed request from the failure."""
+        failed = (await self.standing(caller, name)).failed
+        if failed is None:
+            raise Conflict("the last request has not failed", thread_id=name)
+        return await self._started(caller, name, thread_of(caller.tenant, name), again_after(failed))
+
+    def followed(self, caller: Principal, name: str, run_id: str) -> Turn:
+        """Follows a run of the conversation, or one that an answer is about to start."""
+        return self._turn(caller, name, thread_of(caller.tenant, name), run_id)
+
+    async def standing(self, caller: Principal, name: str) -> Standing:
+        """What goes on in the conversation."""
+        thread_id = await self.require(caller, name)
+        return await self._store.read(caller.tenant, assistant_threads.standing, thread_id)
+
+    async def require(self, caller: Principal, name: str) -> str:
+        """The id of the conversation's thread."""
         thread_id = thread_of(caller.tenant, name)
         if await self._own(caller, name, thread_id) is None:
             raise _unknown(name)
-        active = [run for run in await self._runs.of_thread(caller, thread_id) if run.status.active]
+        return thread_id
+
+    @property
+    def graph_id(self) -> str:
+        return self._graph_id
+
+    async def cancel(self, caller: Principal, name: str) -> None:
+        """Stops the work on the present request. Calls that have started are not undone."""
+        active = (await self.standing(caller, name)).active
         if not active:
             raise Conflict("the assistant is not working on a request", thread_id=name)
         for run in active:
             with suppress(NotFound):  # it has ended meanwhile
-                await self._runs.cancel(caller, thread_id, run.id, Cancel.INTERRUPT)
+                await self._runs.cancel(caller, run.thread_id, run.id, Cancel.INTERRUPT)
 
     def _turn(self, caller: Principal, name: str, thread_id: str, run_id: str) -> Turn:
         return Turn(self._store, self._runs, caller, name, thread_id, run_id)
@@ -171,7 +201,8 @@ class Assistant:
         return thread
 
     async def _not_now(self, caller: Principal, thread_id: str, error: AssentError) -> AssentError:
-        waiting, decision = await self._store.read(caller.tenant, assistant_threads.standing, caller, thread_id)
+        look = assistant_threads.pending_or_decided
+        waiting, decision = await self._store.read(caller.tenant, look, caller, thread_id)
         if waiting is None:
             extra: View = {"decision": decision} if decision and isinstance(error, ThreadWaits) else {}
             return ThreadBusy("the assistant is still working", hint=None, pending_action=NO_ACTION, **extra)

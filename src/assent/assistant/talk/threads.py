@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from assent.assistant.talk.answers import Answer, verdicts_of
 from assent.assistant.talk.views import NO_ACTION, pending_action
@@ -19,7 +20,7 @@ from assent.review.item_views import View, full
 from assent.review.model.items import Item
 from assent.review.model.questions import Verdict
 from assent.review.rows import decisions, items
-from assent.threads.model.runs import Run
+from assent.threads.model.runs import Run, RunStatus
 from assent.threads.model.threads import ThreadStatus
 from assent.threads.rows import answers, runs, threads
 
@@ -45,7 +46,31 @@ def in_doubt(tx: Tx, caller: Principal, thread_id: str) -> View | None:
     return full(tx, caller, doubts[0]) if doubts else None
 
 
-def standing(tx: Tx, caller: Principal, thread_id: str) -> tuple[View | None, View | None]:
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What goes on in a conversation."""
+
+    waiting: Sequence[Item]
+    """The pending items, oldest first, then those whose call was lost while it ran."""
+
+    active: Sequence[Run]
+    run_id: str | None
+    """The run at work, or the one that an answer is about to start."""
+
+    failed: Run | None
+    """The last run, if it failed."""
+
+
+def standing(tx: Tx, thread_id: str) -> Standing:
+    waiting = [*items.open_of_thread(tx, thread_id, lock=False), *items.left_in_doubt(tx, thread_id)]
+    active = runs.active(tx, thread_id)
+    run_id = active[0].id if active else deliveries.resuming(tx, thread_id)
+    last = next(iter(runs.page(tx, thread_id, status=None, limit=1, offset=0)), None)
+    failed = last if last and last.status in (RunStatus.ERROR, RunStatus.TIMEOUT) else None
+    return Standing(tuple({item.id: item for item in waiting}.values()), active, run_id, failed)
+
+
+def pending_or_decided(tx: Tx, caller: Principal, thread_id: str) -> tuple[View | None, View | None]:
     """The pending item; without one, the last decision."""
     waiting = _waiting(tx, thread_id)
     return (full(tx, caller, waiting[0]), None) if waiting else (None, _last_decision(tx, thread_id))

@@ -9,7 +9,8 @@ from typing import Any
 
 import orjson
 
-from assent.assistant.mcp_faults import McpLost
+from assent.assistant import failures
+from assent.assistant.failures import McpLost
 from assent.assistant.talk import threads
 from assent.assistant.talk.sightings import note
 from assent.assistant.talk.views import Reply, Words, begins, last_answer, outcome_of, words_of
@@ -23,16 +24,7 @@ from assent.threads.model.frames import END
 from assent.threads.model.runs import Run, RunStatus
 
 _LOOK_EVERY = 1.0
-_FAILED = "its model, or a server that it needs, failed"
-_FAILURES = {
-    "McpFailed": "the MCP server that it needs does not answer",
-    "McpLost": "the MCP server that it needs was lost in the middle of a call",
-    "McpRefused": "the MCP server that it needs refused its credentials",
-    "UnusableReply": "its model did not reply in the required form",
-    "ConfigError": "its configuration is wrong",
-    "ModelFailed": "its model failed",
-}
-"""Messages for our own errors in a run, without details."""
+TOOK_TOO_LONG = "it took too long"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +133,7 @@ class Turn:
     async def _failed(self, run: Run) -> Reply:
         """The call that was lost while it ran, if any: a person has to record its outcome first."""
         doubt = None
-        if (run.error or {}).get("error") == McpLost.__name__:
+        if (run.error or {}).get("error") in failures.names_of(McpLost):
             doubt = await self._store.read(self._caller.tenant, threads.in_doubt, self._caller, self._thread_id)
         if doubt is None:
             raise _failure(self._name, run)
@@ -149,11 +141,16 @@ class Turn:
 
 
 def _failure(name: str, run: Run) -> AssistantFailed:
-    """The details may contain secrets, so they are only in the log."""
-    kind = str((run.error or {}).get("error"))
-    what = "it took too long" if run.status is RunStatus.TIMEOUT else _FAILURES.get(kind, _FAILED)
-    message = f"the assistant could not answer: {what}; search the log for {run.id}. The thread can be continued."
+    message = (
+        f"the assistant could not answer: {reason_of(run)}; search the log for {run.id}. The thread can be continued."
+    )
     return AssistantFailed(message, id=run.id, thread_id=name)
+
+
+def reason_of(run: Run) -> str:
+    """Why the run failed. The details may contain secrets, so they are only in the log."""
+    kind = str((run.error or {}).get("error"))
+    return TOOK_TOO_LONG if run.status is RunStatus.TIMEOUT else failures.sentences().get(kind, failures.UNKNOWN)
 
 
 def _interrupts(result: Any) -> list[str]:

@@ -38,6 +38,19 @@ class RegisteredAgent:
         return f"{Kind.AGENT}:{self.id}"
 
 
+@dataclass(frozen=True, slots=True)
+class AgentFilter:
+    """The agents of a list: those that match all given fields."""
+
+    text: str | None = None
+    """A part of the name."""
+    parent: str | None = None
+    """The name of the parent."""
+    human: str | None = None
+    """The name of the person."""
+    source: Source | None = None
+
+
 def is_below(agent_id: str, parent_id: str, parent_of: Callable[[str], str | None]) -> bool:
     """Whether the parent is the agent itself or below it: the chain would be a cycle. Ends in an existing cycle too."""
     seen, current = set[str](), parent_id

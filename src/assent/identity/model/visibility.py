@@ -8,15 +8,14 @@ refused: a filter that is read too generously shows one person another's rows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, TypeAlias
 
 from assent.kernel import canonical
+from assent.kernel.limits import FILTER_KEY
 
-_KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _DEEPEST = 3
 _MOST = 50
 
@@ -99,7 +98,7 @@ def _conditions(key: Any, value: Any, depth: int) -> list[Visible]:
     if key in ("$or", "$and"):
         parts = tuple(read(part, depth=depth + 1) for part in _several(key, value))
         return [OneOf(parts) if key == "$or" else AllOf(parts)]
-    if not isinstance(key, str) or not _KEY.fullmatch(key):
+    if not isinstance(key, str) or not key or key.startswith("$") or not FILTER_KEY.fullmatch(key):
         raise BadFilter(f"{key!r} cannot be a filter's key")
     if not isinstance(value, Mapping):
         return [Has(key, _scalar(key, value))]

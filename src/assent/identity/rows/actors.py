@@ -7,13 +7,16 @@ from sqlalchemy import bindparam, func, select
 
 from assent.identity.model.access import Kind, Scope
 from assent.identity.rows import users
+from assent.kernel.store.prepared import Prepared
 from assent.kernel.store.tables import TENANT, api_keys
 from assent.kernel.store.transaction import Tx
 
-_KEYS_OF = select(api_keys.c.revoked_at, api_keys.c.expires_at).where(
-    api_keys.c.tenant_id == TENANT,
-    api_keys.c.kind == bindparam("kind"),
-    func.coalesce(api_keys.c.principal_id, api_keys.c.key_id) == bindparam("principal"),
+_KEYS_OF = Prepared(
+    select(api_keys.c.revoked_at, api_keys.c.expires_at).where(
+        api_keys.c.tenant_id == TENANT,
+        api_keys.c.kind == bindparam("kind"),
+        func.coalesce(api_keys.c.principal_id, api_keys.c.key_id) == bindparam("principal"),
+    )
 )
 
 

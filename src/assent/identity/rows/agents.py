@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Row, bindparam, delete, func, select, update
 
 from assent.identity.model.access import Agent, Kind
-from assent.identity.model.agents import RegisteredAgent, Source
+from assent.identity.model.agents import AgentFilter, RegisteredAgent, Source
 from assent.identity.rows import keys
 from assent.kernel.store.paging import Keyset, Page
 from assent.kernel.store.tables import TENANT, agents, users
@@ -89,8 +89,17 @@ def parent_of(tx: Tx, agent_id: str) -> str | None:
     return None if row is None else row.parent_id
 
 
-def page(tx: Tx, *, limit: int, cursor: str | None) -> Page[RegisteredAgent]:
-    return _ORDER.page(tx, _ALL, _from_row, limit=limit, cursor=cursor)
+def page(tx: Tx, wanted: AgentFilter, *, limit: int, cursor: str | None) -> Page[RegisteredAgent]:
+    statement = _ALL
+    if wanted.text:
+        statement = statement.where(agents.c.name.icontains(wanted.text, autoescape=True))
+    if wanted.parent is not None:
+        statement = statement.where(_PARENTS.c.name == wanted.parent)
+    if wanted.human is not None:
+        statement = statement.where(users.c.name == wanted.human)
+    if wanted.source is not None:
+        statement = statement.where(agents.c.source == wanted.source)
+    return _ORDER.page(tx, statement, _from_row, limit=limit, cursor=cursor)
 
 
 def count(tx: Tx) -> int:

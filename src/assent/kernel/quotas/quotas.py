@@ -12,6 +12,7 @@ from sqlalchemy import Column, ColumnElement, LargeBinary, Select, Table, bindpa
 
 from assent.errors import QuotaExceeded
 from assent.kernel.limits import Usage
+from assent.kernel.store.prepared import Prepared
 from assent.kernel.store.sizes import stored_bytes
 from assent.kernel.store.tables import (
     TENANT,
@@ -30,6 +31,7 @@ from assent.kernel.store.tables import (
     memories,
     memory_vectors,
     runs,
+    thread_values,
     threads,
 )
 from assent.kernel.store.transaction import Tx
@@ -44,8 +46,8 @@ _PENDING = select(items.c.item_id).where(items.c.tenant_id == TENANT, items.c.op
 _CRONS = select(crons.c.cron_id).where(crons.c.tenant_id == TENANT).limit(bindparam("most"))
 
 
-def _counted(rows: Select[Any]) -> Select[Any]:
-    return select(func.count()).select_from(rows.subquery())
+def _counted(rows: Select[Any]) -> Prepared:
+    return Prepared(select(func.count()).select_from(rows.subquery()))
 
 
 _ACTIVE_RUNS, _PENDING_ITEMS, _ALL_CRONS = _counted(_RUNS), _counted(_PENDING), _counted(_CRONS)
@@ -55,6 +57,7 @@ _LARGE: dict[Table, tuple[str, ...]] = {
     checkpoint_writes: ("value",),
     checkpoint_parts: ("data",),
     threads: ("metadata", "values", "interrupts"),
+    thread_values: ("text",),
     runs: ("kwargs", "metadata"),
     assistants: ("config", "context", "metadata"),
     assistant_versions: ("config", "context", "metadata"),
@@ -136,7 +139,7 @@ def count(tx: Tx) -> Usage:
     return usage
 
 
-def _count(tx: Tx, statement: Select[Any], most: int) -> int:
+def _count(tx: Tx, statement: Prepared, most: int) -> int:
     row = tx.first(statement, most=most)
     return int(row[0]) if row else 0
 

@@ -4,14 +4,14 @@ An object contains another if it has all of its keys and each value contains the
 each of the other's elements is contained in one of its own; any other value contains only its equals, where 1 and 1.0
 are one number and 1 and true are not. SQLite compares integers beyond 64 bits as floating point numbers.
 
-Keys come from callers, so they have to look like names, and the size of a filter is limited: each of its parts becomes
-a condition of the statement, each array a subquery in it. Every path and value is a bound parameter.
+Keys come from callers, so those that would end a quoted part of a path are refused. The size of a filter is limited:
+each of its parts becomes a condition of the statement, each array a subquery in it. Every path and value is a bound
+parameter.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,13 +19,14 @@ from sqlalchemy import ColumnElement, Text, and_, case, cast, exists, false, fun
 from sqlalchemy.dialects.postgresql import JSONB
 
 from assent.errors import Invalid
+from assent.kernel.limits import FILTER_KEY
 
 MOST_PARTS = 100
 MOST_ELEMENTS = 10
 """Of all arrays of a filter: each element is compared with all elements of a stored array."""
 
 _DEEPEST = 12
-_KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_KEYS = "at most 1,000 characters, without quotation marks, backslashes and control characters"
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -46,8 +47,8 @@ def check_filter(wanted: Mapping[str, Any]) -> None:
             )
         if isinstance(part, Mapping):
             for key in part:
-                if not _KEY.fullmatch(key):
-                    raise Invalid(f"{key[:80]!r} cannot be a filter's key", hint=f"keys match {_KEY.pattern}")
+                if not FILTER_KEY.fullmatch(key):
+                    raise Invalid(f"{key[:80]!r} cannot be a filter's key", hint=_KEYS)
 
     if sum(len(part) for part, _ in _parts(wanted, 0) if isinstance(part, list)) > MOST_ELEMENTS:
         raise Invalid(f"the arrays of a filter have at most {MOST_ELEMENTS} elements together")

@@ -1,4 +1,5 @@
-"""A store without a server: store functions, one after another, over one SQLite file that several processes may share.
+"""Stores without a server, for blocking callers: over one SQLite file or one Postgres database that several processes
+may share.
 
 The functions and their guarantee are those of the server: one returns after its transaction is durable.
 """
@@ -11,12 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from assent.kernel.store import migrations
+from assent.kernel.store import faults, migrations
 from assent.kernel.store.sqlite import _driver, _engine, _translated
 from assent.kernel.store.tables import metadata
 from assent.kernel.store.transaction import Tx, run
@@ -25,6 +26,9 @@ T = TypeVar("T")
 
 MEMORY = ":memory:"
 """In place of a path: a database of this process alone, which is gone with its store."""
+
+_ATTEMPTS = 5
+_FIRST_PAUSE_SECONDS = 0.05
 
 
 class LocalStore:
@@ -83,3 +87,55 @@ class LocalStore:
 
     def _clock(self, connection: Connection) -> datetime:
         return datetime.now(UTC) + self.clock_offset
+
+
+class LocalPostgres:
+    """A transaction per function, on a connection of its own. Repeats those that Postgres asks to repeat."""
+
+    def __init__(self, url: str, tenant: str) -> None:
+        self.clock_offset = timedelta()
+        self._url = url
+        self._tenant = tenant
+        self._lock = threading.Lock()
+        self._engine: Engine | None = None
+
+    def close(self) -> None:
+        """No connection is held open."""
+
+    def write(self, function: Callable[[Tx], T]) -> T:
+        for attempt in range(_ATTEMPTS):
+            try:
+                with self._opened().connect() as connection:
+                    result = run(Tx(connection, self._tenant, self._clock), function)
+                    connection.commit()
+                    return result
+            except DBAPIError as error:
+                if attempt == _ATTEMPTS - 1 or not faults.is_retryable(error):
+                    raise faults.translate(error) or error from error
+            threading.Event().wait(_FIRST_PAUSE_SECONDS * 2**attempt)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _opened(self) -> Engine:
+        """Created at the first use."""
+        from assent.kernel.store.postgres import blocking_engine  # slow to import
+
+        with self._lock:
+            if self._engine is None:
+                migrations.upgrade(self._url)
+                self._engine = blocking_engine(self._url)
+            return self._engine
+
+    def _clock(self, connection: Connection) -> datetime:
+        from assent.kernel.store.postgres import clock
+
+        return clock(connection) + self.clock_offset
+
+
+AnyLocal: TypeAlias = LocalStore | LocalPostgres
+
+
+def local_store(place: str | Path, tenant: str) -> AnyLocal:
+    """Over the database of a `postgresql://` URL, or over the file of a path."""
+    if str(place).startswith(("postgresql:", "postgresql+psycopg:")):
+        return LocalPostgres(str(place), tenant)
+    return LocalStore(Path(place), tenant)

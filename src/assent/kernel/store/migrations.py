@@ -10,9 +10,11 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
-from sqlalchemy import Connection, NullPool, create_engine, inspect, make_url, text
+from sqlalchemy import Connection, NullPool, create_engine, create_mock_engine, inspect, make_url, text
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import OperationalError
 
 from assent.errors import ConfigError
@@ -103,9 +105,27 @@ def _write_ahead(connection: Connection) -> None:
         time.sleep(0.02)
 
 
+def create_tables(connection: Connection) -> None:
+    """Creates all tables of an empty database."""
+    if connection.dialect.name != "sqlite":
+        return metadata.create_all(connection, checkfirst=False)
+    for statement in _sqlite_tables():
+        connection.exec_driver_sql(statement)
+
+
+@cache
+def _sqlite_tables() -> list[str]:
+    """The statements, compiled once: a program that tests its agents opens many databases in memory."""
+    statements: list[str] = []
+    dialect = sqlite.dialect()
+    engine = create_mock_engine("sqlite://", lambda ddl, *_: statements.append(str(ddl.compile(dialect=dialect))))
+    metadata.create_all(engine, checkfirst=False)
+    return statements
+
+
 def _create(connection: Connection) -> None:
     """Creates all tables at once, marked as the newest revision. Tests compare them with the revisions."""
-    metadata.create_all(connection, checkfirst=False)
+    create_tables(connection)
     connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32) PRIMARY KEY NOT NULL)")
     connection.execute(text("INSERT INTO alembic_version VALUES (:newest)"), {"newest": newest()})
 

@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from datetime import UTC, datetime, timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, event, make_url, text
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, make_url, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
@@ -40,6 +40,14 @@ _MOST_SECONDS = 10.0
 _NOW = text("SELECT clock_timestamp()")
 # A transaction that stalls must not hold its locks for long.
 _OPTIONS = "-c timezone=UTC -c lock_timeout=10s -c idle_in_transaction_session_timeout=10s"
+
+
+_ENGINE: dict[str, Any] = {
+    "hide_parameters": True,  # errors must not put stored data into logs
+    "connect_args": {"options": _OPTIONS, "application_name": "assent"},
+    "json_serializer": jsontext.dump,
+    "json_deserializer": bytes,  # raw: the columns parse it
+}
 
 
 class PostgresStore:
@@ -157,8 +165,12 @@ class PostgresStore:
             self.bells[bell]()
 
     def _clock(self, connection: Connection) -> datetime:
-        now: datetime = connection.execute(_NOW).scalar_one()
-        return now.astimezone(UTC) + self.clock_offset
+        return clock(connection) + self.clock_offset
+
+
+def clock(connection: Connection) -> datetime:
+    now: datetime = connection.execute(_NOW).scalar_one()
+    return now.astimezone(UTC)
 
 
 class _NotConnected(Exception):
@@ -198,17 +210,21 @@ class _Transaction:
 
 
 def _engine(url: str) -> AsyncEngine:
-    address = make_url(url).set(drivername="postgresql+psycopg")
-    if "connect_timeout" not in address.query:
-        address = address.update_query_dict({"connect_timeout": _CONNECT_SECONDS})
-    engine = create_async_engine(
-        address,
-        poolclass=ElasticPool,
-        hide_parameters=True,  # errors must not put stored data into logs
-        connect_args={"options": _OPTIONS, "application_name": "assent"},
-        json_serializer=jsontext.dump,
-        json_deserializer=bytes,  # raw: the columns parse it
-    )
+    engine = create_async_engine(_address(url), poolclass=ElasticPool, **_ENGINE)
     forbid_ending(engine.sync_engine)
     event.listen(engine.sync_engine, "reset", end_transaction)
     return engine
+
+
+def blocking_engine(url: str) -> Engine:
+    """For a process without an event loop. It holds no connection open, so a fork inherits none."""
+    engine = create_engine(_address(url), poolclass=NullPool, **_ENGINE)
+    forbid_ending(engine)
+    return engine
+
+
+def _address(url: str) -> URL:
+    address = make_url(url).set(drivername="postgresql+psycopg")
+    if "connect_timeout" in address.query:
+        return address
+    return address.update_query_dict({"connect_timeout": _CONNECT_SECONDS})

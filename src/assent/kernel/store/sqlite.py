@@ -29,9 +29,8 @@ from assent.errors import StoreBusy, Unavailable
 from assent.kernel import jsontext
 from assent.kernel.fair_threads import FairThreads, Shares, caller
 from assent.kernel.limits import Limits, Usage
-from assent.kernel.store import faults, vectors
+from assent.kernel.store import faults, migrations, vectors
 from assent.kernel.store.ports import Queue
-from assent.kernel.store.tables import metadata
 from assent.kernel.store.transaction import Handover, Marks, Tx, forbid_ending, no_marks, run
 
 P = ParamSpec("P")
@@ -106,7 +105,7 @@ class SqliteStore:
     def _prepare(self) -> None:
         connection = self._connected()
         if self.in_memory:  # migrations cannot open it
-            metadata.create_all(connection)
+            migrations.create_tables(connection)
 
     async def close(self) -> None:
         if self._closed:

@@ -312,6 +312,15 @@ threads = Table(
     Index(None, "tenant_id", "assistant_id", "status", "created_at", "thread_id"),
 )
 
+thread_values = Table(  # the values of a thread in pieces of their text, where they are large
+    "thread_values",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("thread_id", String, primary_key=True),
+    Column("n", Integer, primary_key=True),
+    Column("text", Text, nullable=False),
+)
+
 runs = Table(
     "runs",
     metadata,
@@ -463,6 +472,7 @@ items = Table(
     Column("workspace_run_id", String),  # the run whose work it reviews; a run has one such item
     Column("routing", Json),  # why a workspace review has its recipient
     Column("dedupe_key", String),
+    Column("origin", String),  # the agent, deployment and thread of a gate elsewhere
     Column("callback", String),
     Column("follows", String),  # the item before this one
     Column("approvals", Integer, nullable=False),  # the number of approvals of the current revision
@@ -509,6 +519,20 @@ items = Table(
         unique=True,
         sqlite_where=text("open AND interrupt_id IS NOT NULL"),
         postgresql_where=text("open AND interrupt_id IS NOT NULL"),
+    ),
+    Index(
+        "ix_items_origin",
+        "tenant_id",
+        "origin",
+        sqlite_where=text("origin IS NOT NULL"),
+        postgresql_where=text("origin IS NOT NULL"),
+    ),
+    Index(
+        "ix_items_of_gates",
+        "tenant_id",
+        "deployment",
+        sqlite_where=text("open AND origin IS NOT NULL"),
+        postgresql_where=text("open AND origin IS NOT NULL"),
     ),
     Index(
         "ix_items_one_workspace_review",
@@ -596,7 +620,10 @@ grants = Table(
     Column("created_at", Instant, nullable=False),
     Column("started_at", Instant),
     Column("ended_at", Instant),
-    Index(None, "tenant_id", "thread_id", "call_id", "created_at"),
+    Column("origin", String),  # the process elsewhere that may use it
+    Column("taken_by", String),  # the attempt of that process
+    Column("alive_until", Instant, index=True),  # without a heartbeat until then, the call is in doubt
+    Index(None, "tenant_id", "thread_id", "created_at"),  # a call id may be longer than an index takes
     Index(None, "tenant_id", "item_id"),
 )
 
@@ -732,6 +759,8 @@ remote_threads = Table(  # threads of deployments, as they were last seen
     Column("waits", Boolean, nullable=False),
     Column("settled", Boolean, nullable=False),  # false: look again, although the thread has not changed
     Column("seen_at", Instant, nullable=False),
+    Column("turn", String),  # the delivery whose answer is sent now
+    Column("turn_until", Instant),  # the end of its lease
     UniqueConstraint("tenant_id", "key"),
     ForeignKeyConstraint(
         ["tenant_id", "deployment_id"], ["deployments.tenant_id", "deployments.deployment_id"], ondelete="CASCADE"

@@ -12,11 +12,11 @@ from assent.kernel.canonical import Json
 from assent.kernel.ids import new_id
 from assent.kernel.quotas import quotas
 from assent.kernel.store.transaction import Tx
-from assent.review import item_index
 from assent.review.collaboration import mentions
 from assent.review.model.items import Item
 from assent.review.rows import items
 from assent.review.rows.secrets import known_words
+from assent.review.search import item_index
 
 MOST = 1000
 

@@ -9,9 +9,9 @@ from assent.identity.rows import users
 from assent.identity.rows.names import actors_named
 from assent.kernel import events
 from assent.kernel.store.transaction import Tx
-from assent.review import item_index
 from assent.review.model.items import Item
 from assent.review.rows import items
+from assent.review.search import item_index
 
 ME = "me"
 _PERSON = f"{Kind.REVIEWER}:"

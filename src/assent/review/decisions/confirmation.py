@@ -19,7 +19,7 @@ from assent.review.model import questions
 from assent.review.model.decisions import verdict_to_json
 from assent.review.model.items import Item
 from assent.review.model.questions import Verdict
-from assent.review.model.terms import Terms
+from assent.review.model.search.terms import Terms
 
 Options = dict[str, Any]
 

@@ -24,8 +24,8 @@ from assent.review.model.items import Item, ItemStatus, Revision, as_asked
 from assent.review.model.lifecycle import Message, Permit
 from assent.review.model.questions import Action, Question, Verb, Verdict
 from assent.review.model.risks import Rating
+from assent.review.model.search.terms import Terms, is_secret_answer, ratings_of, secrets_in, secrets_said, within
 from assent.review.model.secrets import EVERYTHING, MASK, Cover, Text
-from assent.review.model.terms import Terms, is_secret_answer, ratings_of, secrets_in, secrets_said, within
 from assent.review.rows import grants, items, secrets
 from assent.threads.rows import contributors
 
@@ -206,9 +206,9 @@ def require_settled(tx: Tx, case: Case, said: Sequence[Verdict]) -> None:
 def permits(
     tx: Tx, case: Case, said: Sequence[Verdict], decision_id: str, *, wait: timedelta = _AT_ONCE
 ) -> tuple[Permit, ...]:
-    """One grant for each approved call that the gate can identify by the agent's call id. Other deployments have no
-    gate of this server."""
-    if case.item.remote:
+    """One grant for each approved call that the gate can identify by the agent's call id. A question from another
+    deployment that no gate of ours asked has none."""
+    if case.item.remote and case.item.origin is None:
         return ()
     approved = _approved_keys(said)
     actions = dialects.question_of(case.item, case.revision).actions if case.item.thread_id else ()
@@ -231,6 +231,7 @@ def _permit(tx: Tx, case: Case, action: Action, call_id: str, decision_id: str, 
         tool=action.name,
         args=action.args,
         call_id=call_id,
+        origin=item.origin,
     )
     expires_at = begins + case.terms.execution_ttl
-    return Permit(decision_id, thread_id, call_id, action.name, agreed, begins, expires_at)
+    return Permit(decision_id, thread_id, call_id, action.name, agreed, begins, expires_at, item.origin)

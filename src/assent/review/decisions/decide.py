@@ -27,7 +27,7 @@ from assent.identity.model.passkeys import Party, Proof
 from assent.kernel.canonical import Json
 from assent.kernel.ids import new_id
 from assent.kernel.store.transaction import Tx
-from assent.review import changes, dialects, item_terms, item_words, thread_items
+from assent.review import changes, dialects, thread_items
 from assent.review.decisions import comments, confirmation, consequences
 from assent.review.decisions.confirmation import Options
 from assent.review.decisions.consequences import Case, case_of, case_with
@@ -38,8 +38,9 @@ from assent.review.model.decisions import DECISION, REVISION_REQUEST, Decision
 from assent.review.model.items import LONGEST_GRACE, Item, ItemStatus, Revision, as_asked, edits_in
 from assent.review.model.lifecycle import Agreed, Decided, Edited, Message, RevisionRequested
 from assent.review.model.questions import Action, Question, Resolution, Verb, Verdict
-from assent.review.model.terms import Terms, stricter
+from assent.review.model.search.terms import Terms, stricter
 from assent.review.rows import decisions, items, secrets
+from assent.review.search import item_terms, item_words
 
 LANGGRAPH = "langgraph"
 """The surface of answers in a run of the LangGraph API: the run itself delivers them."""

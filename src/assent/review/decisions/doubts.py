@@ -66,7 +66,7 @@ def settle(
 def _told(tx: Tx, case: Case, asked_in: str, outcome: str, notes: str | None) -> Message | None:
     """The message to the thread that waits for the outcome. A thread on another deployment waits for the answer itself,
     which was accepted there and lost."""
-    if not case.item.remote:
+    if not case.item.remote or case.item.origin is not None:
         return thread_items.resumption(case.item, asked_in, {"outcome": outcome, "notes": notes})
     decision = decisions.closing(tx, case.item.id)
     if outcome != "run_again" or decision is None:

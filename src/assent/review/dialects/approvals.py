@@ -15,11 +15,13 @@ from assent.kernel.canonical import Json
 _CALL_KEYS = frozenset(
     {
         "action_request",
+        "actionRequests",
         "action_requests",
         "approvals",
         "args",
         "arguments",
         "gate",
+        "reviewConfigs",
         "review_configs",
         "tool",
         "tool_call",

@@ -114,6 +114,9 @@ class Item:
     """The names of its calls, if a template gave the title."""
     workspace_run_id: str | None = None
     """The run whose work it reviews."""
+    origin: str | None = None
+    """The agent, deployment and thread of a gate elsewhere that asked it."""
+
     routing: Mapping[str, Any] | None = None
     """How the recipient of a workspace review was found."""
 
@@ -124,8 +127,13 @@ class Item:
 
     @property
     def remote(self) -> bool:
-        """Asked by an agent on another deployment, where this server has no gate."""
-        return self.deployment != HERE
+        """Asked elsewhere: by an agent on another deployment, or by a gate in a process of its own."""
+        return self.deployment != HERE or self.origin is not None
+
+    @property
+    def called_here(self) -> bool:
+        """Whether runs of this server make its calls, so that a standing approval names them."""
+        return not (self.held or self.remote)
 
     @property
     def subject(self) -> str:

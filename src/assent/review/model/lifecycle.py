@@ -17,7 +17,7 @@ from assent.kernel.canonical import Json
 from assent.review.model.decisions import Decision
 from assent.review.model.items import TRANSITIONS, Due, Execution, Item, ItemStatus, Revision
 from assent.review.model.questions import Resolution
-from assent.review.model.terms import Terms, next_due
+from assent.review.model.search.terms import Terms, next_due
 
 PENDING, REVISION_REQUESTED = ItemStatus.PENDING, ItemStatus.REVISION_REQUESTED
 APPROVED, REJECTED = ItemStatus.APPROVED, ItemStatus.REJECTED
@@ -59,6 +59,7 @@ class Permit:
     hash: str
     not_before: datetime
     expires_at: datetime
+    origin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ a warning that says which part of the registry to check.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from assent.kernel.canonical import Json
 
@@ -35,13 +36,20 @@ class Reason(StrEnum):
 
 ADVICE = {
     Reason.UNKNOWN: "The agent of this run is not in the registry. Register it, or start its runs with its own key.",
-    Reason.ORPHAN: "An agent in the parent chain has a missing parent. Look for a deleted or moved agent.",
+    Reason.ORPHAN: "The parent chain ends without a person. Pair the last agent with one, or look for a removed one.",
     Reason.CYCLE: "The parent chain is a cycle. Look for an agent that is its own ancestor.",
     Reason.DEPTH: "The parent chain is too long. Look for agents that keep creating agents.",
     Reason.TENANT: "The parent chain leads to an agent of another tenant. Look for a parent with a wrong id.",
     Reason.PAIR: "The paired person cannot decide. Look for a disabled person or a changed role, or pair another one.",
 }
 """The part of the registry to check."""
+
+
+def advised(routing: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The stored route, with the part of the registry to check if it leads to nobody."""
+    if routing is None or routing.get("reason") is None:
+        return routing
+    return {**routing, "advice": ADVICE[Reason(str(routing["reason"]))]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from typing import Any
 from assent.kernel import canonical
 from assent.kernel.canonical import Json
 from assent.review.model.json_texts import Part, is_document, parts
+from assent.review.model.schemas.present import X_NOW
 
 MASK = "••••••"
 Path = tuple[str, ...]
@@ -34,7 +35,7 @@ _NAMES = frozenset(
         *("apikey", "privatekey", "authorization", "credential", "credentials", "ssn", "cardnumber", "cvv"),
     }
 )
-_EXAMPLES = ("default", "const", "example", "examples")
+_EXAMPLES = ("default", "const", "example", "examples", X_NOW)
 _MOST_NODES = 5_000
 _DEEPEST_SCHEMA = 12
 _SHORTEST_KEY = 4

@@ -16,10 +16,10 @@ from assent.identity.rows.visibility import is_visible
 from assent.kernel.store.paging import Keyset, Page
 from assent.kernel.store.tables import NEVER, TENANT, item_marks, items, threads
 from assent.kernel.store.transaction import Tx
-from assent.review.model.filters import Filter, id_range
 from assent.review.model.items import Item, ItemStatus
 from assent.review.model.questions import ItemType
-from assent.review.model.search_words import of_actor, of_type, phrase_of
+from assent.review.model.search.filters import Filter, id_range
+from assent.review.model.search.search_words import of_actor, of_type, phrase_of
 from assent.review.rows import item_texts, mentions
 from assent.review.rows.item_texts import Term
 from assent.review.rows.items import COLUMNS, RISK_RANKS, item_of

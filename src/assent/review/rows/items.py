@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Row, Table, bindparam, delete, func, literal_column, null, select, update
 
+from assent.kernel import jsontext
 from assent.kernel.canonical import Json
 from assent.kernel.store.prepared import Prepared
 from assent.kernel.store.sizes import text_bytes
@@ -52,9 +53,20 @@ _ROUTED_TO = _ALL.where(items.c.recipient == bindparam("whose"), items.c.routing
 _OWNED_BY = _ALL.where(items.c.owner == bindparam("whose"), items.c.open).order_by(items.c.item_id)
 _OF_THREAD = _ALL.where(items.c.thread_id == bindparam("thread")).order_by(items.c.created_at.desc())
 _LATEST_OF_INTERRUPT = (
-    _OF_THREAD.where(items.c.interrupt_id == bindparam("interrupt")).order_by(items.c.item_id.desc()).limit(1)
+    _OF_THREAD.where(items.c.interrupt_id == bindparam("interrupt"))
+    .where(items.c.origin.is_not_distinct_from(bindparam("where_from")))
+    .order_by(items.c.item_id.desc())
+    .limit(1)
 )
 _BY_DEDUPE_KEY = _ALL.where(items.c.requester == bindparam("requester"), items.c.dedupe_key == bindparam("key"))
+_OF_ORIGIN = (
+    select(items.c.thread_id).where(items.c.tenant_id == TENANT, items.c.origin == bindparam("where_from")).limit(1)
+)
+_OPEN_OF_GATES = (
+    _ALL.where(items.c.deployment == bindparam("deployment"), items.c.origin.is_not(None), items.c.open)
+    .order_by(items.c.item_id)
+    .with_for_update()
+)
 _BY_WORKSPACE_RUN = _ALL.where(items.c.workspace_run_id == bindparam("run"))
 _WORKSPACE_REVIEW_BY = (
     _ALL.where(items.c.type == "workspace_review", items.c.run_id == bindparam("run"))
@@ -303,12 +315,31 @@ def has_stopped(tx: Tx, graph_id: str) -> bool:
     return tx.first(_STOPPED_EVER, graph=graph_id) is not None
 
 
-def latest_of_interrupt(tx: Tx, thread_id: str, interrupt_id: str) -> Item | None:
-    return _item_or_none(tx.first(_LATEST_OF_INTERRUPT, thread=thread_id, interrupt=interrupt_id))
+def latest_of_interrupt(tx: Tx, thread_id: str, interrupt_id: str, origin: str | None = None) -> Item | None:
+    """`origin`: that of the gate elsewhere that asks."""
+    row = tx.first(_LATEST_OF_INTERRUPT, thread=thread_id, interrupt=interrupt_id, where_from=origin)
+    return _item_or_none(row)
 
 
 def by_dedupe_key(tx: Tx, requester: str, key: str) -> Item | None:
     return _item_or_none(tx.first(_BY_DEDUPE_KEY, requester=requester, key=key))
+
+
+def thread_of_origin(tx: Tx, origin: str) -> str | None:
+    """The thread here of a gate elsewhere that has asked before."""
+    row = tx.first(_OF_ORIGIN, where_from=origin)
+    return None if row is None else row.thread_id
+
+
+def open_of_gates(tx: Tx, deployment_id: str, thread_id: str) -> list[Item]:
+    """Those that gates ask on this thread of the deployment."""
+    linked = (item_of(row) for row in tx.all(_OPEN_OF_GATES, deployment=deployment_id))
+    return [item for item in linked if asked_on(item) == thread_id]
+
+
+def asked_on(item: Item) -> str | None:
+    """The thread of a gate elsewhere, by the name that its process uses."""
+    return None if item.origin is None else str(jsontext.load(item.origin)["thread"])
 
 
 def by_workspace_run(tx: Tx, run_id: str) -> Item | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from assent.identity.model.access import Kind
+from assent.identity.model.access import Kind, Role
 from assent.identity.rows import users
 from assent.kernel import canonical, jsontext
 from assent.kernel.events import Entry
@@ -25,8 +25,8 @@ from assent.review.model.items import Item
 from assent.review.model.masking import CoverFor, Covering, quoted
 from assent.review.model.policies import Decider, Rule
 from assent.review.model.questions import Action, Question
+from assent.review.model.search.terms import Terms, cover_under, secrets_said
 from assent.review.model.secrets import Cover, Text
-from assent.review.model.terms import Terms, cover_under, secrets_said
 from assent.review.rows import decisions, items, policies
 from assent.threads.model.threads import Thread
 from assent.threads.rows import threads
@@ -105,14 +105,12 @@ class AuthorWords:
 
 
 def _is_decider(tx: Tx, actor: str, item: Item) -> bool:
-    """People of the project's auth handler are not stored here: they count as deciders."""
+    """People of the project's auth handler are not stored here: rules know their identity alone."""
     kind, _, user_id = actor.partition(":")
     if kind != Kind.REVIEWER:
         return False
     user = users.by_id(tx, user_id)
-    if user is None:
-        return True
-    person = Decider(user.id, user.name, user.role, user.groups)
+    person = Decider(user.id, user.name, user.role, user.groups) if user else Decider(user_id, user_id, Role.REVIEWER)
     return Terms.from_json(item.policy).refusal(person, started_by="") is None
 
 

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from assent.errors import StaleRevision
 from assent.identity.model.access import Principal
 from assent.kernel.store.transaction import Tx
-from assent.review import item_terms, thread_items
+from assent.review import thread_items
 from assent.review.decisions import decide
 from assent.review.dialects import breakpoint
 from assent.review.model.items import Item
 from assent.review.model.questions import Verb, Verdict
 from assent.review.rows import items
+from assent.review.search import item_terms
 from assent.threads.model.runs import Run
 from assent.threads.model.threads import Thread
 

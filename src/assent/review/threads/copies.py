@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from assent.kernel.store.transaction import Tx
-from assent.review import changes, item_terms, item_words
+from assent.review import changes
 from assent.review.decisions.consequences import case_of
 from assent.review.dialects import breakpoint, question_of
 from assent.review.model.items import Item
 from assent.review.model.lifecycle import Judged
-from assent.review.model.terms import Terms, stricter
+from assent.review.model.search.terms import Terms, stricter
 from assent.review.rows import items
+from assent.review.search import item_terms, item_words
 
 
 def keep_terms(tx: Tx, thread_id: str, copy_id: str) -> None:

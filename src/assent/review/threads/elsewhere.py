@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assent.kernel.store.transaction import Tx
@@ -14,6 +14,8 @@ from assent.review.model.lifecycle import Doubted, Overtaken
 from assent.review.model.questions import Resolution
 from assent.review.rows import decisions, items
 from assent.review.thread_items import SYSTEM, Waiting
+from assent.threads.rows import remote_threads
+from assent.threads.rows.remote_threads import RemoteThread
 
 
 def accepted_answers(tx: Tx, waiting: Waiting) -> dict[str, str]:
@@ -48,11 +50,29 @@ def is_in_doubt(item: Item) -> bool:
     return item.execution is Execution.IN_DOUBT
 
 
-def still_asks(tx: Tx, item: Item, pending: list[Mapping[str, Any]]) -> bool:
-    """Whether the thread asks exactly the question that was decided."""
+def thread_of(tx: Tx, item: Item) -> RemoteThread | None:
+    """The thread that asks this on its deployment. That of a gate elsewhere is known once it has been seen there."""
+    if item.origin is not None:
+        return remote_threads.get(tx, item.deployment, str(items.asked_on(item)))
+    return remote_threads.by_key(tx, item.thread_id) if item.thread_id else None
+
+
+def still_asks(tx: Tx, item: Item, thread: RemoteThread, pending: list[Mapping[str, Any]]) -> bool:
+    """Whether the thread asks exactly the question that was decided. A gate there compares the rest itself."""
+    if item.origin is not None:
+        named = (thread.deployment_id, thread.thread_id)
+        asked = (thread_items.asked_by_gate(tx, question, *named) for question in pending)
+        return any(gated is not None and gated.id == item.id for gated in asked)
     return any(
         str(question["id"]) == item.interrupt_id and thread_items.asks_same(tx, item, question) for question in pending
     )
+
+
+def key_of_gate(tx: Tx, thread: RemoteThread, pending: Sequence[Mapping[str, Any]]) -> str | None:
+    """The id here of the thread, if a gate on it has asked before the thread was seen."""
+    named = (thread.deployment_id, thread.thread_id)
+    asked = (thread_items.asked_by_gate(tx, question, *named) for question in pending)
+    return next((item.thread_id for item in asked if item is not None), None)
 
 
 def overtaken(tx: Tx, delivery: Delivery, item_id: str, resolution: Resolution, reason: str) -> Failure:

@@ -77,7 +77,7 @@ async def require_all_unmasked(**values: Json) -> None:
 
 def covering(tx: Tx, thread_id: str) -> Covering:
     """The masking of the thread. The items of a deleted thread are unknown: only names identify its secrets."""
-    thread = threads.get(tx, thread_id)
+    thread = threads.get(tx, thread_id, values=False)
     return secrets.covering_of(tx, ()) if thread is None else secrets.covering(tx, thread)
 
 
@@ -190,16 +190,20 @@ class _Following:
     async def next(self) -> Frame:
         if self._showing is None:
             self._showing = asyncio.create_task(self._view.frame(await self._inner.next()))
-        showing = self._showing
         try:
-            return await asyncio.shield(showing)
-        finally:
-            self._showing = None if showing.done() else showing
+            frame = await asyncio.shield(self._showing)
+        except Exception:
+            self._showing = None
+            raise
+        self._showing = None
+        return frame
 
     async def end(self) -> Frame:
-        if self._showing is not None and (frame := await self.next()).event == END:
-            return frame
-        return await self._view.frame(await self._inner.end())
+        while True:
+            if self._showing is None:
+                self._showing = asyncio.create_task(self._view.frame(await self._inner.end()))
+            if (frame := await self.next()).event == END:
+                return frame
 
     def close(self) -> None:
         if self._showing is not None:
@@ -218,7 +222,8 @@ class Secrets:
         return View(self._store, caller, thread, covering, reveals=reveals)
 
     async def view_of(self, caller: Principal, thread_id: str) -> View:
-        """The same by the thread's id. The items of a deleted thread are unknown: only names identify its secrets."""
+        """The same by the thread's id, for frames and runs: the state of the thread is not read. The items of a deleted
+        thread are unknown: only names identify its secrets."""
         covering, reveals, thread = await self._store.read(caller.tenant, _masking_by_id, caller, thread_id)
         return View(self._store, caller, thread, covering, reveals=reveals)
 
@@ -246,7 +251,7 @@ def _masking_for(tx: Tx, caller: Principal, thread: Thread, reveal: bool) -> tup
 
 
 def _masking_by_id(tx: Tx, caller: Principal, thread_id: str) -> tuple[Covering | None, bool, Thread | None]:
-    thread = threads.get(tx, thread_id)
+    thread = threads.get(tx, thread_id, values=False)
     if thread is None:
         return covering(tx, thread_id), False, None
     return *_masking_for(tx, caller, thread, reveal=True), thread

@@ -33,6 +33,7 @@ from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.runs import losses
 from assent.runs.checkpoints.commands import applied
+from assent.runs.checkpoints.recent import Recent
 from assent.runs.checkpoints.values import Decoder, Encoder, Known
 from assent.threads.model.parts import FORMAT, Inline, Ref, pack, pack_checkpoint, refs_in, unpack, unpack_checkpoint
 from assent.threads.rows import checkpoints, parts
@@ -66,6 +67,7 @@ class StoreSaver(BaseCheckpointSaver[int]):
         super().__init__(**kwargs)
         self._store = store
         self._own = own
+        self._recent = Recent()
         self._outputs = True
         self._graph: AnyPregel | None = None
 
@@ -88,7 +90,7 @@ class StoreSaver(BaseCheckpointSaver[int]):
         scope = _scope(config)
         query = self._store.write if scope.attempt else self._store.read
         with losses.noted():
-            row = await query(scope.tenant, _find, *_address(config), get_checkpoint_id(config))
+            row = await query(scope.tenant, _find, *_address(config), get_checkpoint_id(config), self._recent.get)
         return None if row is None else self._tuple(config, *row)
 
     async def alist(
@@ -107,7 +109,7 @@ class StoreSaver(BaseCheckpointSaver[int]):
         only, wanted = get_checkpoint_id(config), filter or {}
         with losses.noted():
             rows = await self._store.read(
-                _scope(config).tenant, _history, _thread(config), ns, only, until, wanted, limit
+                _scope(config).tenant, _history, _thread(config), ns, only, until, wanted, limit, self._recent.get
             )
         for row in rows:
             yield self._tuple(config, *row)
@@ -197,7 +199,7 @@ class StoreSaver(BaseCheckpointSaver[int]):
         self, config: RunnableConfig, stored: Stored, writes: Sequence[StoredWrite], loaded: parts.Loaded
     ) -> CheckpointTuple:
         scope = _scope(config)
-        decoder = Decoder(self.serde, loaded, scope.known if scope.attempt else None)
+        decoder = Decoder(self.serde, loaded, scope.known if scope.attempt else None, self._recent)
         thread_id, writes = _thread(config), writes if self._outputs else _unfinished(writes)
         parent = _config(thread_id, stored.ns, stored.parent_id) if stored.parent_id else None
         pending = [(row.task_id, row.channel, self._read(decoder, row)) for row in writes]
@@ -214,17 +216,19 @@ class StoreSaver(BaseCheckpointSaver[int]):
 _Found = tuple[Stored, Sequence[StoredWrite], parts.Loaded]
 
 
-def _find(tx: Tx, thread_id: str, ns: str, checkpoint_id: str | None) -> _Found | None:
-    return _found(tx, thread_id, ns, checkpoint_id, {})
+def _find(tx: Tx, thread_id: str, ns: str, checkpoint_id: str | None, recall: parts.Recall) -> _Found | None:
+    return _found(tx, thread_id, ns, checkpoint_id, {}, recall)
 
 
-def _found(tx: Tx, thread_id: str, ns: str, checkpoint_id: str | None, loaded: parts.Loaded) -> _Found | None:
+def _found(
+    tx: Tx, thread_id: str, ns: str, checkpoint_id: str | None, loaded: parts.Loaded, recall: parts.Recall
+) -> _Found | None:
     row = checkpoints.at(tx, thread_id, ns, checkpoint_id) if checkpoint_id else checkpoints.latest(tx, thread_id, ns)
     if row is None:
         return None
     writes = checkpoints.writes_of(tx, thread_id, ns, row.checkpoint_id)
     refs = [unpack(write.value) for write in writes if write.type == FORMAT]
-    parts.load(tx, thread_id, (refs_in(row.checkpoint) if row.type == FORMAT else []) + refs, loaded)
+    parts.load(tx, thread_id, (refs_in(row.checkpoint) if row.type == FORMAT else []) + refs, loaded, recall)
     return row, writes, loaded
 
 
@@ -236,6 +240,7 @@ def _history(
     before: str | None,
     wanted: dict[str, Any],
     limit: int | None,
+    recall: parts.Recall,
 ) -> list[_Found]:
     """With a metadata filter, the limit counts matches, so all checkpoints are read."""
     headers = checkpoints.history(tx, thread_id, ns, before=before, limit=None if wanted or only else limit)
@@ -243,7 +248,7 @@ def _history(
     matching = [header for header in named if _matches(header, wanted)][:limit]
     tx.limits.require_answer(sum(header.size for header in matching), len(matching), hint=_FEWER)
     loaded: parts.Loaded = {}
-    states = [_found(tx, thread_id, header.ns, header.checkpoint_id, loaded) for header in matching]
+    states = [_found(tx, thread_id, header.ns, header.checkpoint_id, loaded, recall) for header in matching]
     return [state for state in states if state is not None]
 
 

@@ -21,7 +21,6 @@ from assent.runs.engine.attempts import is_lasting
 from assent.runs.engine.namespaces import has_ended, is_hidden, is_of
 from assent.runs.engine.state_reads import state_of
 from assent.runs.project.project import config_for
-from assent.threads.model.configs import DECISION
 from assent.threads.model.runs import Outcome, Run, RunStatus
 from assent.threads.rows import checkpoints, runs
 
@@ -34,10 +33,6 @@ _ALL = "*"
 _HIDDEN = "langsmith:hidden"
 """The tag of nodes that LangGraph excludes from `*`."""
 _FORKS = ("checkpoint_id", "checkpoint_ns")
-_IDENTITY = "langgraph_auth_"
-"""Prefix of config keys that are not compared: the actor is compared instead, and its attributes may change."""
-_OF_TASKS = frozenset(f"langgraph_{name}" for name in ("step", "node", "triggers", "path", "checkpoint_ns"))
-"""Metadata of the calling task, sent by a RemoteGraph. LangGraph overwrites it for its own tasks."""
 
 
 class Decided:
@@ -62,7 +57,7 @@ class Decided:
     async def inside(self, graph: AnyPregel, snapshot: StateSnapshot) -> set[str]:
         """The asking tasks that the run only continues, with the same settings as the run that asked."""
         askers = await self._askers(graph, snapshot)
-        return {task for task, asker in askers.items() if asker is not None and _is_same_call(self._run, asker)}
+        return {task for task, asker in askers.items() if asker is not None and asker.setting == self._run.setting}
 
     async def asking(self, graph: AnyPregel, snapshot: StateSnapshot) -> set[str]:
         """The asking tasks whose graphs are not stopped at a breakpoint."""
@@ -223,19 +218,6 @@ def _askers(tx: Tx, thread_id: str, checkpoint_id: str) -> dict[str, Run | None]
 def _asking(tx: Tx, thread_id: str, heads: Mapping[str, str]) -> set[str]:
     """The namespaces in which a task asks."""
     return {ns for ns, at in heads.items() if checkpoints.askers(tx, thread_id, ns, at)}
-
-
-def _is_same_call(run: Run, asker: Run) -> bool:
-    """Whether nodes see the same graph, actor, config, context and metadata in both."""
-    return _seen(run) == _seen(asker)
-
-
-def _seen(run: Run) -> tuple[Any, ...]:
-    config = {name: value for name, value in (run.kwargs.get("config") or {}).items() if name != "recursion_limit"}
-    configurable = {k: v for k, v in (config.pop("configurable", None) or {}).items() if not k.startswith(_IDENTITY)}
-    metadata = {**(config.pop("metadata", None) or {}), **run.metadata}
-    compared = {name: value for name, value in metadata.items() if name not in {*_OF_TASKS, DECISION}}
-    return run.graph_id, run.assistant_id, run.actor, config, configurable, run.kwargs.get("context") or {}, compared
 
 
 def _resumes(input: Any) -> bool:

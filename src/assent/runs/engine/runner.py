@@ -140,7 +140,7 @@ class Runner:
         commanded = run.attempt > 1 and await self._store.read(tenant, _is_commanded, run)
         input, config, done = await _starting_point(graph, run, config, commanded=commanded)
         if done is not None:
-            return outcomes.of_state(done, RunStatus.SUCCESS)
+            return await _ended_before(graph, done, kwargs, feed)
         decided = breakpoints.Decided(self._store, tenant, run)
         stopped = await breakpoints.stop(graph, run, input, config, decided)
         if stopped is not None:
@@ -293,6 +293,15 @@ async def _starting_point(
     return answer, unforked, None if continues else snapshot
 
 
+async def _ended_before(graph: AnyPregel, done: StateSnapshot, kwargs: Mapping[str, Any], feed: Feed) -> Outcome:
+    """The outcome of an earlier attempt, which ended between its last checkpoint and its end. The last frames may have
+    been lost with its process, so the values are sent again."""
+    outcome = replace(outcomes.of_state(done, RunStatus.SUCCESS), output=outcomes.output_of(graph))
+    if "values" in kwargs["stream_mode"]:
+        await feed.send("values", outcome.result)
+    return outcome
+
+
 def _is_commanded(tx: Tx, run: Run) -> bool:
     """Whether an earlier attempt has stored the goto and update of the run's command."""
     return bool(run.kwargs.get("command")) and checkpoints.is_commanded(tx, run.thread_id, run.id)
@@ -346,4 +355,5 @@ async def _ended(
 
 
 def _user(kind: str, action: str) -> dict[str, str]:
-    return {"error": kind, "message": f"{action} requested via POST /threads/{{thread_id}}/runs/{{run_id}}/cancel"}
+    """By a caller, by another run, or because a client went away (`on_disconnect`)."""
+    return {"error": kind, "message": f"{action} requested"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from assent.errors import AnswerRefused, AssentError, Forbidden, Invalid, NotFound
 from assent.identity.model.access import Principal
@@ -15,6 +15,7 @@ from assent.runs.events.model.channels import BadSelection, selection
 from assent.runs.events.model.commands import Command, CommandError
 from assent.runs.runs import Runs
 from assent.threads.model.runs import Run
+from assent.threads.model.threads import require_thread_id
 from assent.threads.run_requests import RunRequest
 
 
@@ -54,7 +55,7 @@ class Commands:
         raise CommandError(commands.UNKNOWN, f"Unknown protocol command: {command.method[:100]}")
 
     async def _start(self, caller: Principal, thread_id: str, command: Command) -> dict[str, Any]:
-        _require_uuid(thread_id)
+        require_thread_id(thread_id)
         run = await self._create(caller, thread_id, commands.started(command.params))
         return {"run_id": run.id}
 
@@ -68,14 +69,6 @@ class Commands:
     async def _create(self, caller: Principal, thread_id: str, fields: dict[str, Any]) -> Run:
         request = replace(self._parse(fields), stream_mode=STREAM_MODES, stream_subgraphs=True, stream_resumable=True)
         return await self._runs.create(caller, thread_id, request)
-
-
-def _require_uuid(thread_id: str) -> None:
-    """The id of a thread that the run creates must be a UUID."""
-    try:
-        UUID(thread_id)
-    except ValueError:
-        raise Invalid("thread_id: not a UUID", hint="use POST /threads to create one with a generated id") from None
 
 
 def _refusal(error: AssentError) -> CommandError:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from assent.errors import NotFound, Unauthenticated, Unavailable
-from assent.identity.access import holder
+from assent.errors import NotFound, Unavailable
+from assent.identity.access import renewed
 from assent.identity.model.access import Principal
 from assent.kernel.store.ports import Store
 from assent.runs.events.model.events import REQUESTED, Event, base_of, milliseconds
@@ -25,6 +25,7 @@ from assent.runs.runs import Runs
 from assent.threads.bus import Bus, FellBehind, Subscription
 from assent.threads.model.frames import ATTEMPT_STRIDE, STATE_UPDATE, Frame, Stream, Topic, moment, position_of
 from assent.threads.model.runs import Run
+from assent.threads.model.threads import require_thread_id
 from assent.threads.rows import frames, runs, threads
 from assent.threads.rows.frames import Begun
 
@@ -59,14 +60,8 @@ class EventStreams:
             (await self._runs.follow_thread(caller, thread_id)).close()
 
     async def current(self, caller: Principal) -> Principal:
-        """The caller with the rights of now. Users of the project's own auth handlers have no credential of Assent:
-        their handlers are asked again for every use."""
-        if caller.credential is None:
-            return caller
-        principal = await self._store.read(None, holder, caller.credential)
-        if principal is None:
-            raise Unauthenticated("the credential has expired or was revoked")
-        return principal
+        """The caller with the rights of now. The project's own auth handlers are asked again for every use."""
+        return await renewed(self._store, caller)
 
     @contextmanager
     def serving(self) -> Iterator[None]:
@@ -85,7 +80,8 @@ class EventStreams:
             task.cancel()
 
     def open(self, caller: Principal, thread_id: str, wants: Wants, *, since: int = 0) -> ThreadEvents:
-        """The wanted events numbered above `since`."""
+        """The wanted events numbered above `since`. The thread may not exist yet."""
+        require_thread_id(thread_id)
         return ThreadEvents(self._store, self._bus, self._runs, caller, thread_id, wants, since)
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from assent.gate.keeper import Keeper
+from assent.gate.stored import StoreKeeper
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.runs import losses
@@ -15,7 +15,9 @@ from assent.runs.checkpoints.saver import Scope
 T = TypeVar("T")
 
 
-class ServerKeeper(Keeper):
+class ServerKeeper(StoreKeeper):
+    notes = False
+
     def __init__(self, store: Store, scope: Scope) -> None:
         self.attempt = scope.attempt
         self._store = store

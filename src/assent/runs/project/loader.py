@@ -154,6 +154,9 @@ def _provided(name: str) -> Any:
         return init_embeddings(name)
     except (ImportError, ValueError) as error:
         raise LoadError(f"store.index.embed: {name}: {error}", hint="install the provider's package") from error
+    except Exception as error:  # the provider's own class, such as openai.OpenAIError without a key
+        hint = "set what the provider needs in the environment, or in env of langgraph.json"
+        raise LoadError(f"store.index.embed: {name}: {error}", hint=hint) from error
 
 
 def load_webhook_rules(manifest: Manifest, environment: Mapping[str, str]) -> WebhookRules:

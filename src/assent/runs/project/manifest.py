@@ -148,6 +148,7 @@ _OF_THE_IMAGE = frozenset(
 
 KNOWN: Mapping[str, frozenset[str]] = {
     "": _USED | _OF_THE_IMAGE | {"encryption", "priority"},
+    "graphs.*": frozenset({"path", "description"}),
     "http": _USED_HTTP | {f"disable_{part}" for part in PARTS},
     "http.cors": frozenset(
         {
@@ -162,10 +163,17 @@ KNOWN: Mapping[str, frozenset[str]] = {
     ),
     "http.configurable_headers": frozenset({"includes", "excludes"}),
     "auth": frozenset({"path", "disable_studio_auth", "openapi", "cache"}),
+    "auth.openapi": frozenset({"securitySchemes", "security", "paths"}),
     "checkpointer": frozenset({"path", "ttl", "serde"}),
     "checkpointer.ttl": frozenset({"strategy", "default_ttl", "sweep_interval_minutes", "sweep_limit"}),
+    "checkpointer.serde": frozenset({"allowed_msgpack_modules", "allowed_json_modules", "pickle_fallback"}),
     "store": frozenset({"index", "ttl"}),
+    "store.index": frozenset({"dims", "embed", "fields"}),
     "store.ttl": frozenset({"refresh_on_read", "default_ttl", "sweep_interval_minutes"}),
+    "webhooks": frozenset({"env_prefix", "url", "headers"}),
+    "webhooks.url": frozenset(
+        {"require_https", "allowed_domains", "allowed_ports", "max_url_length", "disable_loopback"}
+    ),
 }
 """The fields of each section that have a meaning here: honoured, refused by name, or of the image."""
 

@@ -44,7 +44,7 @@ class EmbeddedQueue:
         self.places = Places(concurrency)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._cancelled: set[asyncio.Task[None]] = set()
-        self._closing = False
+        self._closing = asyncio.Event()
 
     async def open(self) -> None:
         self._lock = _locked(self._lock_path) if self._lock_path else None
@@ -54,7 +54,7 @@ class EmbeddedQueue:
 
     async def close(self) -> None:
         """Waits for runs to end, then returns the rest to the queue for the next start."""
-        self._closing = True
+        self._closing.set()
         self.places.close()
         self._attempts.stop()
         tasks = [*self._tasks.values(), *self._cancelled]
@@ -72,7 +72,7 @@ class EmbeddedQueue:
 
     def take(self, handovers: Sequence[Handover]) -> None:
         for handover in handovers:
-            if not self._closing and (handover.begun or handover.run_id not in self._tasks):
+            if not self._closing.is_set() and (handover.begun or handover.run_id not in self._tasks):
                 task = asyncio.create_task(self._run(handover), name=f"run {handover.run_id}")
                 self._tasks[handover.run_id] = task
                 task.add_done_callback(partial(self._done, handover.run_id))
@@ -97,8 +97,7 @@ class EmbeddedQueue:
 
     async def _run(self, handover: Handover) -> None:
         if handover.wake_at is not None:
-            await asyncio.sleep(max((handover.wake_at - datetime.now(UTC)).total_seconds(), 0))
-            return await self._wake(handover)
+            return await self._wake_at(handover.wake_at, handover)
         if handover.begun is None:
             await self._place_for(handover)
         try:
@@ -119,6 +118,14 @@ class EmbeddedQueue:
         except asyncio.CancelledError:
             self.take([handover])
             raise
+
+    async def _wake_at(self, time: datetime, handover: Handover) -> None:
+        """A stop ends the wait: the next start schedules the run again."""
+        try:
+            async with asyncio.timeout((time - datetime.now(UTC)).total_seconds()):
+                await self._closing.wait()
+        except TimeoutError:
+            await self._wake(handover)
 
     async def _wake(self, handover: Handover) -> None:
         if task := self._tasks.pop(handover.run_id, None):  # allows `take` to start the run

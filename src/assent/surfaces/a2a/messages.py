@@ -40,7 +40,7 @@ class Incoming:
             raise _invalid("Missing required 'messageId' in message")
         if role is None:
             raise _invalid("Missing or unknown 'role' in message")
-        if not isinstance(parts, list) or not parts or not all(isinstance(part, dict) for part in parts):
+        if not isinstance(parts, list) or not parts:
             raise _invalid("Message must contain at least one part")
         return cls(
             identity, role, _text(message, "contextId"), _text(message, "taskId"), tuple(map(_part, parts)), message
@@ -172,8 +172,11 @@ def _role(said: Mapping[str, Any]) -> str | None:
     return _ROLES.get(named.lower()) if isinstance(named, str) else None
 
 
-def _part(part: Json) -> Json:
+def _part(sent: Any) -> Json:
     """A part in the form of 1.0, from either form."""
+    if not isinstance(sent, dict):
+        raise RpcError(CONTENT_TYPE_NOT_SUPPORTED, "a part must be an object")
+    part: Json = sent
     file = part.get("file")
     if isinstance(file, dict):
         names = {"bytes": "raw", "uri": "url", "mimeType": "mediaType", "name": "filename"}

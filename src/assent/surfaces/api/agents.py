@@ -9,12 +9,13 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from assent.identity.agents import KEEP, AgentChange, Agents
-from assent.identity.model.agents import RegisteredAgent, Source
+from assent.identity.model.agents import AgentFilter, RegisteredAgent, Source
 from assent.surfaces.api.schemas import Body, Cursor, Limit, PageOf
 from assent.surfaces.http.authentication import Caller
 from assent.surfaces.http.routing import router
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+Part = Annotated[str | None, Field(max_length=200, description="a part of the name")]
 
 
 class AgentFields(Body):
@@ -65,8 +66,16 @@ def routes(agents: Agents) -> APIRouter:
         return AgentView.of(await agents.create(caller, body.name, body.wanted()))
 
     @api.get("")
-    async def list_agents(caller: Caller, limit: Limit = 50, cursor: Cursor = None) -> PageOf[AgentView]:
-        page = await agents.list(caller, limit=limit, cursor=cursor)
+    async def list_agents(
+        caller: Caller,
+        text: Part = None,
+        parent: Name | None = None,
+        human: Name | None = None,
+        source: Source | None = None,
+        limit: Limit = 50,
+        cursor: Cursor = None,
+    ) -> PageOf[AgentView]:
+        page = await agents.list(caller, AgentFilter(text, parent, human, source), limit=limit, cursor=cursor)
         return PageOf(items=[AgentView.of(agent) for agent in page.items], next=page.next)
 
     @api.get("/{agent}")

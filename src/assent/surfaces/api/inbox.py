@@ -309,11 +309,12 @@ def _decide(api: APIRouter, inbox: Inbox, relying: Relying) -> None:
         return await inbox.undo(caller, item_id, key=key)
 
     @api.post("/items/{item_id}/revision-request")
-    async def ask_for_revision(caller: Caller, item_id: str, body: RevisionRequestIn, key: Key = None) -> View:
+    async def ask_for_revision(
+        caller: Caller, item_id: str, body: RevisionRequestIn, key: Key = None, via: Via = "rest"
+    ) -> View:
+        seen: dict[str, Any] = {"revision": body.revision, "hash": body.hash, "notes": body.notes}
         grace = timedelta(seconds=body.grace_seconds)
-        return await inbox.ask_for_revision(
-            caller, item_id, revision=body.revision, hash=body.hash, notes=body.notes, grace=grace, key=key
-        )
+        return await inbox.ask_for_revision(caller, item_id, **seen, grace=grace, via=via, key=key)
 
     @api.post("/items/{item_id}/in-doubt")
     async def settle_doubt(request: Request, caller: Caller, item_id: str, body: DoubtIn, key: Key = None) -> View:

@@ -14,9 +14,8 @@ from assent.kernel.canonical import Json
 from assent.review.model.policies import StandingApproval
 from assent.review.model.policy_text import standing_lines
 from assent.review.model.rules.limits import Bound
-from assent.review.policies import Policies, Replay
-from assent.review.rows.policies import Version
-from assent.review.standing import (
+from assent.review.policy.policies import Policies, Replay
+from assent.review.policy.standing import (
     LONGEST_APPROVAL,
     LONGEST_REPLAY,
     ArgumentLimit,
@@ -25,6 +24,7 @@ from assent.review.standing import (
     Proposal,
     StandingTerms,
 )
+from assent.review.rows.policies import Version
 from assent.surfaces.api.schemas import Body, Cursor, Key, Limit, PageOf
 from assent.surfaces.http.authentication import Caller
 from assent.surfaces.http.routing import router

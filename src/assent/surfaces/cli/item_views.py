@@ -117,11 +117,11 @@ def state(item: View) -> str:
 
 def decided(decision: View) -> str:
     """A decision with its author and time, in one line."""
-    verbs = dict.fromkeys(verdict["verb"] for verdict in decision["actions"])
+    verbs = dict.fromkeys(verdict["verb"] for verdict in decision["actions"] if decision["kind"] == "decision")
     verb = ", ".join(verbs) or decision["kind"].replace("_", " ")
     line = f"{verb} by {escaped(decision['actor'])}, {when(decision['at'])}, revision {decision['revision']}"
     notes = f": {escaped(decision['notes'])}" if decision["notes"] else ""
-    return f"{line}{'' if decision['standing'] else ' (undone)'}{notes}"
+    return f"{line}{'' if decision['standing'] else ' (no longer in force)'}{notes}"
 
 
 def deciders(named: View) -> str:
@@ -169,6 +169,10 @@ def _facts(item: View) -> Iterator[str]:
         yield f"  from      {', '.join(f'{name[:-3]} {escaped(value)}' for name, value in source.items())}"
     if item["recipient"]:
         yield f"  for       {escaped(item['recipient'])}"
+    if item["routing"]:
+        yield f"  route     {escaped(' → '.join(item['routing']['chain'])) or 'unknown agent'}"
+        if "advice" in item["routing"]:
+            yield f"  unrouted: {item['routing']['advice']}"
     for allowed in item["deciders"] if is_open(item) else ():
         yield f"  decided by {escaped(deciders(allowed))} (rule {escaped(allowed['rule'])})"
     if item["expires_at"]:

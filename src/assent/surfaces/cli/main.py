@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from pathlib import Path
 
 import typer
 from sqlalchemy.exc import DBAPIError
 
 from assent.errors import AssentError, ConfigError
 from assent.kernel.store import faults
+from assent.settings import read_env_file
 from assent.surfaces import extensions
-from assent.surfaces.cli import output
+from assent.surfaces.cli import groups, output
 from assent.surfaces.cli.admin import (
     agents,
     audit,
@@ -22,16 +24,13 @@ from assent.surfaces.cli.admin import (
     deliveries,
     deployments,
     imports,
-    keys,
-    login,
-    passkeys,
-    policy,
     repair,
     samples,
     status,
     threads,
-    users,
 )
+from assent.surfaces.cli.admin.people import keys, login, passkeys, users
+from assent.surfaces.cli.admin.policies import policy
 from assent.surfaces.cli.inbox import inbox, inboxes, insights, reasons
 from assent.surfaces.cli.server import mcp, serve, worker
 
@@ -54,22 +53,22 @@ def application() -> typer.Typer:
     insights.add_to(app)
     repair.add_to(app)
     backfill.add_to(app)
-    app.add_typer(inbox.commands(), name="inbox", help="Pending items and decisions.")
-    app.add_typer(inboxes.commands(), name="inboxes", help="Your saved views of the inbox.")
-    app.add_typer(reasons.commands(), name="reasons", help="Saved reasons for rejections and revision requests.")
-    app.add_typer(policy.commands(), name="policy", help="Rules: which calls need approval, run freely, or never run.")
-    app.add_typer(database.commands(), name="db", help="The database: schema, backup, retention.")
-    app.add_typer(keys.commands(), name="keys", help="API keys of people, agents and services.")
-    app.add_typer(agents.commands(), name="agents", help="Agents, whom they work for, and who reviews their work.")
-    app.add_typer(users.commands(), name="users", help="People, their roles, and how they sign in.")
-    app.add_typer(passkeys.commands(), name="passkeys", help="Passkeys that confirm approvals.")
-    app.add_typer(audit.commands(), name="audit", help="The timeline: list, verify, export.")
-    app.add_typer(deliveries.commands(), name="deliveries", help="The outbox: webhooks and their delivery status.")
-    app.add_typer(samples.commands(), name="sample", help="The sample data of a demonstration.")
-    app.add_typer(crons.commands(), name="crons", help="Runs that start by a schedule.")
-    app.add_typer(deployments.commands(), name="deployments", help="Other servers whose questions are listed here.")
-    app.add_typer(threads.threads(), name="threads", help="Threads of agents on a server.")
-    app.add_typer(threads.runs(), name="runs", help="Runs of agents on a server.")
+    groups.add(app, "inbox", inbox.commands, help="Pending items and decisions.")
+    groups.add(app, "inboxes", inboxes.commands, help="Your saved views of the inbox.")
+    groups.add(app, "reasons", reasons.commands, help="Saved reasons for rejections and revision requests.")
+    groups.add(app, "policy", policy.commands, help="Rules: which calls need approval, run freely, or never run.")
+    groups.add(app, "db", database.commands, help="The database: schema, backup, retention.")
+    groups.add(app, "keys", keys.commands, help="API keys of people, agents and services.")
+    groups.add(app, "agents", agents.commands, help="Agents, whom they work for, and who reviews their work.")
+    groups.add(app, "users", users.commands, help="People, their roles, and how they sign in.")
+    groups.add(app, "passkeys", passkeys.commands, help="Passkeys that confirm approvals.")
+    groups.add(app, "audit", audit.commands, help="The timeline: list, verify, export.")
+    groups.add(app, "deliveries", deliveries.commands, help="The outbox: webhooks and their delivery status.")
+    groups.add(app, "sample", samples.commands, help="The sample data of a demonstration.")
+    groups.add(app, "crons", crons.commands, help="Runs that start by a schedule.")
+    groups.add(app, "deployments", deployments.commands, help="Other servers whose questions are listed here.")
+    groups.add(app, "threads", threads.threads, help="Threads of agents on a server.")
+    groups.add(app, "runs", threads.runs, help="Runs of agents on a server.")
     audit.add_erase_to(app)
     for extension in extensions.installed():
         extension.add_commands(app)
@@ -78,6 +77,7 @@ def application() -> typer.Typer:
 
 def main() -> None:
     try:
+        read_env_file(Path.cwd())
         application()()
     except AssentError as error:
         sys.exit(output.fail(error))

@@ -9,6 +9,7 @@ from assent.surfaces.cli.escapes import escaped
 from assent.surfaces.cli.item_views import View, decided
 
 _KEY = "give a key with --key or ASSENT_API_KEY, or assent login; assent keys create makes one"
+_RIGHT = "use a key that has it: --key, ASSENT_API_KEY or --profile"
 _ADDRESS = "check --url (or ASSENT_URL)"
 
 
@@ -42,3 +43,5 @@ def _hints(error: AssentError) -> Iterator[str]:
         yield _KEY
     elif error.hint:
         yield escaped(error.hint)
+    elif facts.get("missing"):
+        yield _RIGHT

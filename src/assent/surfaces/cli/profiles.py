@@ -6,7 +6,6 @@ A stored key is sent only to the address that it was stored with. `--url`, `--ke
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,10 +13,10 @@ from typing import Annotated, Any
 import typer
 
 from assent.errors import ConfigError, NotFound
+from assent.kernel import private_file
 from assent.settings import environment
 
 DEFAULT = "default"
-_ONLY_OWNER = 0o600
 Profile = Annotated[str | None, typer.Option(help="A profile of `assent login`.", metavar="NAME")]
 
 
@@ -44,17 +43,19 @@ def stored(name: str | None) -> Stored | None:
 
 
 def keep(name: str, profile: Stored) -> Path:
-    path, profiles = file(), _read()
-    profiles[name] = {"url": profile.url, "key": profile.key}
-    _write(path, profiles)
+    path = file()
+    with private_file.locked(path.parent):
+        _write(path, _read() | {name: {"url": profile.url, "key": profile.key}})
     return path
 
 
 def forget(name: str) -> None:
-    profiles = _read()
-    if profiles.pop(name, None) is None:
-        raise NotFound(f"there is no profile {name!r}")
-    _write(file(), profiles)
+    path = file()
+    with private_file.locked(path.parent):
+        profiles = _read()
+        if profiles.pop(name, None) is None:
+            raise NotFound(f"there is no profile {name!r}")
+        _write(path, profiles)
 
 
 def _read() -> dict[str, dict[str, str]]:
@@ -69,10 +70,4 @@ def _read() -> dict[str, dict[str, str]]:
 
 
 def _write(path: Path, profiles: dict[str, dict[str, str]]) -> None:
-    """Replaces the file at once. It never exists with other rights."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_suffix(".new")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _ONLY_OWNER), "w", encoding="utf-8") as target:
-        json.dump(profiles, target, indent=2)
-    draft.replace(path)
+    private_file.replace(path, json.dumps(profiles, indent=2).encode())

@@ -19,10 +19,10 @@ import typer
 
 from assent.app import Services
 from assent.client.connection import Connection
-from assent.client.inbox import item_path
+from assent.client.inbox import AsyncInbox, item_path
 from assent.errors import AssentError, Conflict, Forbidden, Invalid, NotFound, Unavailable
 from assent.identity.model.access import ROLE_SCOPES, Kind, Principal, Role
-from assent.review.model.filters import id_range
+from assent.review.model.search.filters import id_range
 from assent.surfaces.cli import problems, profiles
 from assent.surfaces.cli.options import TENANT, AsJson, Database, Tenant, run_beside, settings
 
@@ -149,6 +149,10 @@ def credentials(url: str | None, key: str | None, profile: str | None = None) ->
 
 class Remote(Connection):
     """The client for commands: with hints for people, and items by the beginning of their id."""
+
+    @property
+    def inbox(self) -> AsyncInbox:
+        return AsyncInbox(connection=self)
 
     async def item(self, named: str) -> View:
         """The item with this id, or with this unique prefix."""

@@ -9,8 +9,8 @@ import strawberry
 from pydantic import BaseModel, Field, ValidationError
 from strawberry.scalars import JSON
 
-from assent.errors import Invalid
 from assent.review.model.questions import Verb
+from assent.surfaces.http.errors import invalid
 
 T = TypeVar("T", bound=BaseModel)
 DecisionVerb = strawberry.enum(Verb, name="DecisionVerb")
@@ -91,8 +91,7 @@ def checked(model: type[T], given: Any) -> T:
     try:
         return model.model_validate(given if isinstance(given, dict) else _plain(given))
     except ValidationError as error:
-        faults = [{"path": ".".join(map(str, fault["loc"])), "message": fault["msg"]} for fault in error.errors()]
-        raise Invalid("; ".join(f"{each['path']}: {each['message']}" for each in faults), errors=faults) from None
+        raise invalid(error) from None
 
 
 def _plain(given: Any) -> dict[str, Any]:

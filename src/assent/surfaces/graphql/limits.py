@@ -6,8 +6,9 @@ is exceeded, so a small document that expands into a large one costs little.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from graphql import (
@@ -18,7 +19,6 @@ from graphql import (
     GraphQLError,
     IntValueNode,
     OperationDefinitionNode,
-    OperationType,
     SelectionNode,
     SelectionSetNode,
     VariableNode,
@@ -33,6 +33,8 @@ MAX_DEPTH = 16
 MAX_ALIASES = 30
 MAX_FIELDS = 500
 MAX_COST = 5_000
+MAX_REPEATED = 300
+"""Pairs of fields with one name in one selection, fragments expanded: the validation compares each pair."""
 LARGEST_PAGE = 200
 
 _DEFAULT_PAGE = 50
@@ -53,6 +55,9 @@ class _Measure:
     fields: int = 0
     aliases: int = 0
     cost: int = 0
+    repeated: int = 0
+    used: set[str] = field(default_factory=set)
+    """The names of the fragments in the operations."""
 
     def walk(self, selected: SelectionSetNode | None, depth: int, times: int, inside: tuple[str, ...] = ()) -> None:
         """`times`: how many objects the selection applies to. `inside`: the fragments that contain it."""
@@ -79,9 +84,30 @@ class _Measure:
             name = node.name.value
             if name in inside:
                 raise Invalid(f"the fragment {name!r} contains itself")
+            self.used.add(name)
             named = self.fragments.get(name)
             return self.walk(named.selection_set if named else None, depth, times, (*inside, name))
         self.walk(getattr(node, "selection_set", None), depth, times, (*inside, ""))
+
+    def compare(self, selections: Iterable[SelectionSetNode | None]) -> None:
+        """Counts the fields that would be merged into one, after `walk` has limited their number."""
+        named = defaultdict[str, list[FieldNode]](list)
+        for node in self._expanded(selections):
+            named[(node.alias or node.name).value].append(node)
+        for nodes in named.values():
+            self.repeated += len(nodes) * (len(nodes) - 1) // 2
+            _require("repeated fields", self.repeated, MAX_REPEATED)
+            self.compare(node.selection_set for node in nodes)
+
+    def _expanded(self, selections: Iterable[SelectionSetNode | None]) -> Iterator[FieldNode]:
+        for node in (node for selected in selections if selected for node in selected.selections):
+            if isinstance(node, FieldNode):
+                yield node
+            elif isinstance(node, FragmentSpreadNode):
+                named = self.fragments.get(node.name.value)
+                yield from self._expanded([named.selection_set] if named else [])
+            else:
+                yield from self._expanded([getattr(node, "selection_set", None)])
 
     def _length(self, node: FieldNode) -> int:
         """The most objects that the field returns, as far as the document tells."""
@@ -99,17 +125,22 @@ class _Measure:
         return _DEFAULT_PAGE
 
 
-def measured(query: str, variables: Mapping[str, Any], operation_name: str | None) -> OperationType:
-    """The type of the operation that would be executed. Raises `Invalid` for a document that cannot be parsed or is
+def measured(query: str, variables: Mapping[str, Any], operation_name: str | None) -> OperationDefinitionNode:
+    """The operation that would be executed. Raises `Invalid` for a document that cannot be parsed or is
     beyond a limit."""
     _require("length of the document", len(query), MAX_CHARACTERS)
     document = _parsed(query)
     operations = [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
     fragments = {node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)}
     _require("number of fields", sum(1 for _ in _fields(document)), MAX_FIELDS)
+    used = set[str]()
     for operation in operations:
-        _Measure(fragments, variables).walk(operation.selection_set, 1, 1)
-    return _chosen(operations, operation_name).operation
+        measure = _Measure(fragments, variables, used=used)
+        measure.walk(operation.selection_set, 1, 1)
+        measure.compare([operation.selection_set])
+    if unused := sorted(fragments.keys() - used):
+        raise Invalid(f"the fragment {unused[0]!r} is not used")
+    return _chosen(operations, operation_name)
 
 
 def _parsed(query: str) -> DocumentNode:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -51,6 +52,15 @@ async def _request_revision(
     seen: dict[str, Any] = {"revision": body.revision, "hash": body.hash, "notes": body.notes}
     grace, key = timedelta(seconds=body.grace_seconds), _key(context, idempotency_key)
     return _item(await context.inbox.ask_for_revision(context.caller, id, **seen, grace=grace, via=VIA, key=key))
+
+
+async def _judge(
+    info: Told, act: Callable[..., Awaitable[View]], run_id: str, verdict: dict[str, Any], key: str | None
+) -> InboxItem:
+    """Accepts or cancels the review of a run."""
+    body, context = checked(VerdictIn, verdict), info.context
+    key = _key(context, key)
+    return _item(await act(context.caller, run_id, body.seen(), notes=body.notes, via=VIA, key=key))
 
 
 @strawberry.type
@@ -139,10 +149,8 @@ class Mutation:
         notes: str | None = None,
         idempotency_key: Key = None,
     ) -> InboxItem:
-        body, context = checked(VerdictIn, {"revision": revision, "hash": hash, "notes": notes}), info.context
-        key = _key(context, idempotency_key)
-        reviews = context.sources.reviews
-        return _item(await reviews.accept(context.caller, run_id, body.seen(), notes=body.notes, via=VIA, key=key))
+        verdict = {"revision": revision, "hash": hash, "notes": notes}
+        return await _judge(info, info.context.sources.reviews.accept, run_id, verdict, idempotency_key)
 
     @strawberry.mutation(description="Rejects the work of a run as a person; withdraws the review as its agent.")
     async def cancel_agent_workspace_review(
@@ -154,10 +162,8 @@ class Mutation:
         notes: str | None = None,
         idempotency_key: Key = None,
     ) -> InboxItem:
-        body, context = checked(VerdictIn, {"revision": revision, "hash": hash, "notes": notes}), info.context
-        key = _key(context, idempotency_key)
-        reviews = context.sources.reviews
-        return _item(await reviews.cancel(context.caller, run_id, body.seen(), notes=body.notes, via=VIA, key=key))
+        verdict = {"revision": revision, "hash": hash, "notes": notes}
+        return await _judge(info, info.context.sources.reviews.cancel, run_id, verdict, idempotency_key)
 
     @strawberry.mutation(description="Sends the work of a run back with notes: it resumes with them.")
     async def resume_agent_workspace_run(

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import strawberry
 
 from assent.errors import Invalid, NotFound
+from assent.identity.model.agents import AgentFilter, Source
 from assent.kernel import jsontext
 from assent.kernel.events import Entry
 from assent.surfaces.graphql.context import Context, Told
@@ -24,6 +25,7 @@ from assent.surfaces.graphql.types import (
 
 First = Annotated[int, strawberry.argument(description=f"The length of the page, at most {LARGEST_PAGE}.")]
 After = Annotated[str | None, strawberry.argument(description="`next` of the previous page.")]
+Part = Annotated[str | None, strawberry.argument(description="A part of the name.")]
 Filter = Annotated[str, strawberry.argument(description="Such as `is:pending type:tool older:2h refund`.")]
 
 
@@ -47,10 +49,22 @@ class Query:
         except NotFound:
             return None
 
-    @strawberry.field(description="The registry of agents.")
-    async def agents(self, info: Told, first: First = 50, after: After = None) -> AgentPage:
+    @strawberry.field(description="The registry of agents, by name.")
+    async def agents(
+        self,
+        info: Told,
+        text: Part = None,
+        parent: str | None = None,
+        human: str | None = None,
+        source: str | None = None,
+        first: First = 50,
+        after: After = None,
+    ) -> AgentPage:
         registry = info.context.sources.agents
-        page = await registry.list(info.context.caller, limit=_size(first), cursor=_cursor(after))
+        for name, value in {"text": text, "parent": parent, "human": human}.items():
+            _text(name, value or "")
+        wanted = AgentFilter(text, parent, human, _source(source))
+        page = await registry.list(info.context.caller, wanted, limit=_size(first), cursor=_cursor(after))
         return AgentPage(items=[Agent.of(agent) for agent in page.items], next=page.next)
 
     @strawberry.field(
@@ -102,6 +116,13 @@ def _size(first: int) -> int:
     if not 1 <= first <= LARGEST_PAGE:
         raise Invalid(f"first: between 1 and {LARGEST_PAGE}")
     return first
+
+
+def _source(named: str | None) -> Source | None:
+    try:
+        return None if named is None else Source(named)
+    except ValueError:
+        raise Invalid(f"source: one of {', '.join(Source)}") from None
 
 
 def _cursor(after: str | None) -> str | None:

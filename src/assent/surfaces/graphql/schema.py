@@ -6,10 +6,11 @@ from functools import cache
 from typing import Any
 
 import strawberry
-from graphql import GraphQLError
+from graphql import GraphQLError, GraphQLSchema
 from strawberry.schema.config import StrawberryConfig
 
 from assent.surfaces.graphql import errors
+from assent.surfaces.graphql.documents import Validation
 from assent.surfaces.graphql.mutations import Mutation
 from assent.surfaces.graphql.queries import Query
 from assent.surfaces.graphql.subscriptions import Subscription
@@ -22,4 +23,10 @@ class Schema(strawberry.Schema):
 
 @cache
 def schema() -> Schema:
-    return Schema(Query, Mutation, Subscription, config=StrawberryConfig(auto_camel_case=True))
+    config = StrawberryConfig(auto_camel_case=True)
+    return Schema(Query, Mutation, Subscription, config=config, extensions=[Validation])
+
+
+def types() -> GraphQLSchema:
+    """The types of the schema."""
+    return schema()._schema

@@ -16,14 +16,14 @@ from pydantic import Field
 
 from assent.errors import AssentError, Invalid
 from assent.identity.model.passkeys import Proof
-from assent.kernel import fair_threads, jsonable
+from assent.kernel import jsonable
 from assent.review.watchers import HEARTBEAT
 from assent.surfaces.api.schemas import Body
-from assent.surfaces.graphql import errors, limits
+from assent.surfaces.graphql import documents, errors
 from assent.surfaces.graphql.context import Context, Sources
 from assent.surfaces.graphql.inputs import checked
 from assent.surfaces.graphql.persisted import PersistedQueries
-from assent.surfaces.graphql.schema import schema
+from assent.surfaces.graphql.schema import schema, types
 from assent.surfaces.graphql.sockets import Socket
 from assent.surfaces.http.passkey_origins import Relying
 
@@ -61,7 +61,7 @@ class Server:
         return Response(jsonable.dump(body), 200 if executed else 400, media_type=MEDIA)
 
     async def socket(self, socket: WebSocket) -> None:
-        await Socket(schema(), self.context(socket)).run(socket)
+        await Socket(schema(), self.context(socket), socket.app.state.admission).run(socket)
 
     def context(self, connection: Request | WebSocket) -> Context:
         def proof(assertion: dict[str, Any] | None) -> Proof | None:
@@ -74,7 +74,7 @@ class Server:
         tenant = request.state.principal.tenant
         named = (operation.extensions or {}).get("persistedQuery")
         query = self.persisted.query(tenant, operation.query, named)
-        kind = await fair_threads.beside(limits.measured, query, operation.variables or {}, operation.operationName)
+        kind = await documents.admitted(types(), query, operation.variables or {}, operation.operationName)
         if named is not None:
             self.persisted.keep(tenant, query)
         return query, kind

@@ -1,9 +1,13 @@
-"""graphql-transport-ws over strawberry's handler, with messages that were parsed strictly and within the limits."""
+"""graphql-transport-ws over strawberry's handler, with messages that were parsed strictly and within the limits.
+
+The credential is looked up again for every subscription, since a socket outlives the rights that it was opened with.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator
-from typing import Any
+from typing import Any, cast
 
 from graphql import OperationType
 from starlette.websockets import WebSocketDisconnect
@@ -11,12 +15,15 @@ from strawberry.asgi import ASGIWebSocketAdapter, GraphQL
 from strawberry.http.exceptions import NonJsonMessageReceived, NonTextMessageReceived
 from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 
-from assent.errors import AssentError, Invalid
-from assent.kernel import canonical, fair_threads, jsonable
-from assent.surfaces.graphql import errors, limits
+from assent.errors import AssentError, Invalid, TooManyRequests, Unauthenticated
+from assent.kernel import canonical, jsonable
+from assent.review import watchers
+from assent.surfaces.graphql import documents, errors
 from assent.surfaces.graphql.context import Context
-from assent.surfaces.graphql.schema import Schema
+from assent.surfaces.graphql.schema import Schema, types
+from assent.surfaces.http.limits.admission import Admission
 
+_TOO_MANY = 4429
 _LARGEST_MESSAGE = 64 * 1024
 _MOST_SUBSCRIPTIONS = 32
 
@@ -45,11 +52,16 @@ class _Adapter(ASGIWebSocketAdapter):
         return message
 
     async def _admits(self, message: dict[str, Any]) -> bool:
-        """Answers a subscription that is refused; strawberry handles everything else."""
-        if message.get("type") != "subscribe":
-            return True
+        """Counts the message, and answers a subscription that is refused; strawberry handles everything else."""
+        socket = cast("Socket", self.view)
         try:
-            await _require_subscription(message.get("payload"))
+            async with socket.admission.turn(socket.context.caller):
+                if message.get("type") == "subscribe":
+                    await socket.renew()
+                    await _require_subscription(message.get("payload"))
+        except TooManyRequests as error:
+            await self.close(_TOO_MANY, error.message)
+            raise WebSocketDisconnect(_TOO_MANY) from None
         except AssentError as error:
             refused = errors.refused(error)["errors"]
             await self.send_json({"id": message.get("id"), "type": "error", "payload": refused})
@@ -62,7 +74,7 @@ async def _require_subscription(payload: Any) -> None:
     variables = payload.get("variables") or {} if isinstance(payload, dict) else None
     if not isinstance(query, str) or not isinstance(variables, dict):
         raise Invalid("payload: query and variables are needed")
-    kind = await fair_threads.beside(limits.measured, query, variables, payload.get("operationName"))
+    kind = await documents.admitted(types(), query, variables, payload.get("operationName"))
     if kind is not OperationType.SUBSCRIPTION:
         raise Invalid("a web socket carries subscriptions only", hint="send queries and mutations by POST")
 
@@ -70,7 +82,7 @@ async def _require_subscription(payload: Any) -> None:
 class Socket(GraphQL[Context, None]):
     websocket_adapter_class = _Adapter
 
-    def __init__(self, schema: Schema, context: Context) -> None:
+    def __init__(self, schema: Schema, context: Context, admission: Admission) -> None:
         super().__init__(
             schema,
             graphql_ide=None,
@@ -78,10 +90,19 @@ class Socket(GraphQL[Context, None]):
             max_subscriptions_per_connection=_MOST_SUBSCRIPTIONS,
             allowed_origins=("*",),  # the authentication has compared the origin, where a cookie was used
         )
-        self._context = context
+        self.context = context
+        self.admission = admission
+        self._opened_at = time.monotonic()
+
+    async def renew(self) -> None:
+        """Gives the caller the rights of now. Only a new connection asks the project's auth handler again."""
+        caller = self.context.caller
+        if caller.user is not None and time.monotonic() - self._opened_at > watchers.HANDLED_FOR:
+            raise Unauthenticated("the authentication of this connection has expired", hint="connect again")
+        self.context.caller = await self.context.sources.live.renewed(caller)
 
     async def get_context(self, request: Any, response: Any) -> Context:
-        return self._context
+        return self.context
 
     def encode_json(self, data: object) -> str:
         return jsonable.dump(data).decode()

@@ -27,7 +27,7 @@ class Subscription:
         ] = None,
     ) -> AsyncGenerator[InboxItemChange, None]:
         if item_id is not None:
-            await info.context.item(item_id)  # raises if there is none
+            await info.context.inbox.get(info.context.caller, item_id)  # raises if there is none
         async with aclosing(info.context.sources.live.follow(info.context.caller, after=_number(after))) as changes:  # type: ignore[type-var]
             async for change in changes:
                 if change is not None and change.kind in STATUS_EVENTS and item_id in (None, change.item["id"]):

@@ -46,6 +46,20 @@ class Claim:
 
 
 @strawberry.type
+class Routing:
+    """How a workspace review found its recipient: the `kind` is paired, system or unrouted."""
+
+    kind: str
+    chain: list[str] = strawberry.field(description="The agents from the one that asks up to the end of its parents.")
+    reason: str | None = strawberry.field(description="Why it is unrouted.")
+    advice: str | None = strawberry.field(description="The part of the registry to check.")
+
+    @classmethod
+    def of(cls, view: View) -> Self:
+        return cls(kind=view["kind"], chain=view["chain"], reason=view.get("reason"), advice=view.get("advice"))
+
+
+@strawberry.type
 class Approvals:
     given: int
     needed: int
@@ -156,6 +170,8 @@ class InboxItem:
     execution: str | None
     requester: str
     recipient: str | None
+    routing: Routing | None
+    owner: str | None
     decided_by: str | None
     follows: strawberry.ID | None
     created_at: datetime | None
@@ -171,12 +187,13 @@ class InboxItem:
     @classmethod
     def of(cls, view: View, *, detailed: bool) -> Self:
         """`detailed`: the view has all details, not only those of a list row."""
-        claim, entity = view["claim"], view["entity"]
+        claim, entity, routing = view["claim"], view["entity"], view["routing"]
         return cls(
             view=view,
             detailed=detailed,
             approvals=_picked(Approvals, view["approvals"]),
             claim=Claim(by=claim["by"], until=moment(claim["until"])) if claim else None,
+            routing=Routing.of(routing) if routing else None,
             source=_picked(Source, view["source"]),
             entity=_picked(Entity, entity) if entity else None,
             **_plain(view),
@@ -253,7 +270,7 @@ def _plain(view: View) -> dict[str, Any]:
 _MOMENTS = ("created_at", "updated_at", "expires_at", "decided_at", "undo_until")
 _PLAIN = (
     *("id", "status", "resolution", "revision", "hash", "type", "kind", "dialect", "title", "summary", "gated", "risk"),
-    *("confirm", "execution", "requester", "recipient", "decided_by", "follows"),
+    *("confirm", "execution", "requester", "recipient", "owner", "decided_by", "follows"),
 )
 
 

@@ -173,6 +173,14 @@ def cors(settings: Settings, project: Cors) -> dict[str, Any]:
     }
 
 
+def admits(origin: str, settings: Settings, project: Cors) -> bool:
+    """Whether pages of this origin may call."""
+    rules = cors(settings, project)
+    pattern = rules["allow_origin_regex"]
+    named = {"*", origin} & set(rules["allow_origins"])
+    return bool(named) or (pattern is not None and re.fullmatch(pattern, origin) is not None)
+
+
 class Prefix:
     """Serves every route below `http.mount_prefix` too. A path that is a route of its own keeps its meaning."""
 

@@ -14,11 +14,11 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from assent import logs
+from assent import errors, logs
 from assent.errors import (
     AssentError,
     ConfirmationRequired,
@@ -67,9 +67,12 @@ async def _on_assent_error(request: Request, error: Exception) -> Response:
 
 async def _on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    errors = [{"path": _path(fault["loc"]), "message": fault["msg"]} for fault in error.errors()]
-    summary = "; ".join(f"{fault['path']}: {fault['message']}" for fault in errors)
-    return respond(request.url.path, Invalid(summary, errors=errors))
+    return respond(request.url.path, invalid(error))
+
+
+def invalid(error: RequestValidationError | ValidationError) -> Invalid:
+    """The error of a body, of arguments or of an input, with each wrong field."""
+    return Invalid(problems=[errors.Problem(_path(fault["loc"]), fault["msg"]) for fault in error.errors()])
 
 
 async def on_http(request: Request, error: Exception) -> Response:

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
-from fastapi.routing import APIRoute
 
 from assent.errors import AssentError, Forbidden, HandlerRefused, InvalidJson, NotFound
 from assent.kernel import fair_threads, jsonable
 from assent.surfaces.http.limits.execution import executed
-from assent.surfaces.http.routing import StrictRequest, as_json, holds_nul, require_declared
+from assent.surfaces.http.routing import DeferredRoute, StrictRequest, as_json, holds_nul, require_declared
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -71,7 +70,7 @@ class Message(NamedTuple):
     is_response: bool = False
 
 
-class RpcRoute(APIRoute):
+class RpcRoute(DeferredRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-from starlette.routing import BaseRoute, Match
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Scope
 
 _MARK = "_assent_public"
@@ -34,14 +34,31 @@ class PublicRoutes:
     def __init__(self, routes: Sequence[BaseRoute], open_app: BaseRoute | None = None) -> None:
         self._routes = routes
         self._open = tuple(route for route in routes if is_marked(route))
+        self._fixed = frozenset(path for route in self._open if (path := _fixed_path(route)))
+        self._prefixes = tuple(_prefix(route) for route in self._open if not _fixed_path(route))
         self._open_app = open_app
 
     def match(self, scope: Scope) -> bool:
-        if scope["type"] == "http" and _serves(self._open, scope):
+        if scope["type"] == "http" and self._may_serve(scope) and _serves(self._open, scope):
             return True
         if self._open_app is None or not _serves((self._open_app,), scope):
             return False
         return not _serves((route for route in self._routes if route is not self._open_app), scope)
+
+    def _may_serve(self, scope: Scope) -> bool:
+        """Whether a marked route can match this path. Saves most requests from being matched with each of them."""
+        path = scope["path"]
+        return bool(scope.get("root_path")) or path in self._fixed or path.startswith(self._prefixes)
+
+
+def _fixed_path(route: BaseRoute) -> str | None:
+    """The only path that the route serves; None if it has parameters, or serves all paths below its own."""
+    path: str | None = getattr(route, "path", None)
+    return path if isinstance(route, Route) and path and "{" not in path else None
+
+
+def _prefix(route: BaseRoute) -> str:
+    return str(getattr(route, "path", "")).partition("{")[0]
 
 
 def _serves(routes: Iterable[BaseRoute], scope: Scope) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.routing import APIRoute
+from starlette.routing import Match, compile_path, get_name
 from starlette.types import Scope
 
 from assent.errors import InvalidJson, TooLarge
@@ -58,7 +59,36 @@ def require_declared(request: Request) -> None:
         raise InvalidJson("the body is not declared as JSON", hint="send the header content-type: application/json")
 
 
-class StrictRoute(APIRoute):
+class DeferredRoute(APIRoute):
+    """A route that is prepared at its first use. FastAPI examines every endpoint when its route is made, which took
+    longer than everything else that a start of Assent does."""
+
+    def __init__(
+        self, path: str, endpoint: Callable[..., Any], *, methods: list[str] | None = None, **options: Any
+    ) -> None:
+        self._prepare = partial(super().__init__, path, endpoint, methods=methods, **options)
+        self.path, self.endpoint = path, endpoint
+        self.path_regex, self.path_format, self.param_convertors = compile_path(path)
+        self.name = options.get("name") or get_name(endpoint)
+        self.methods = {method.upper() for method in methods or ["GET"]}
+        self.include_in_schema = options.get("include_in_schema", True)
+        self._begins = path.partition("{")[0]
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Most requests are not for this route: to see that costs a tenth of a match by the pattern."""
+        if not scope.get("root_path") and not scope["path"].startswith(self._begins):
+            return Match.NONE, {}
+        return super().matches(scope)
+
+    def __getattr__(self, name: str) -> Any:
+        """Called for what is not there yet."""
+        if (prepare := self.__dict__.pop("_prepare", None)) is None:
+            raise AttributeError(f"a route has no attribute {name}")
+        prepare()
+        return getattr(self, name)
+
+
+class StrictRoute(DeferredRoute):
     takes_json = True
     """Whether a body must be JSON; pages take forms as well."""
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import APIRouter, Request
 
@@ -15,9 +14,7 @@ from assent.surfaces.http.jsonrpc import INVALID_PARAMS, Message, RpcError
 from assent.surfaces.http.limits.execution import Execution
 from assent.surfaces.http.origins import is_own_origin
 from assent.surfaces.mcp import transport
-
-if TYPE_CHECKING:
-    from assent.surfaces.mcp.inbox_tools import InboxTools
+from assent.surfaces.mcp.inbox_tools import InboxTools
 
 Json = dict[str, Any]
 PATH = "/api/mcp"
@@ -40,24 +37,13 @@ def routes(inbox: Inbox, origins: Collection[str] = ()) -> APIRouter:
 
 
 class _Inbox:
-    """Loads FastMCP with the first request, in a thread: most processes never need it."""
-
     def __init__(self, inbox: Inbox) -> None:
-        self._inbox = inbox
-        self._loading: asyncio.Task[InboxTools] | None = None
+        self._tools = InboxTools(inbox)
 
     async def result(self, caller: Principal, executing: Execution, message: Message) -> Json:
-        if self._loading is None:
-            self._loading = asyncio.create_task(asyncio.to_thread(self._load))
-        tools = await asyncio.shield(self._loading)
         if message.method == "tools/list":
-            return {"tools": await tools.listed()}
+            return {"tools": self._tools.listed()}
         name, arguments = message.params.get("name"), message.params.get("arguments") or {}
         if not isinstance(name, str) or not isinstance(arguments, dict):
             raise RpcError(INVALID_PARAMS, "name must be a text and arguments an object")
-        return await tools.call(caller, name, arguments)
-
-    def _load(self) -> InboxTools:
-        from assent.surfaces.mcp.inbox_tools import InboxTools
-
-        return InboxTools(self._inbox)
+        return await self._tools.call(caller, name, arguments)

@@ -1,37 +1,35 @@
 """The inbox as MCP tools, for triage agents: list, read, search, claim, comment, recommend. A decision needs a person's
 key, is marked `via: mcp`, and is possible only where the policy allows it.
 
-It imports FastMCP, which is slow: the first request loads it.
+A tool is a method with annotated parameters: pydantic describes and validates its arguments.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable
 from contextvars import ContextVar
-from functools import wraps
-from typing import Annotated, Any, Literal, ParamSpec
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, Literal
 
-from fastmcp import FastMCP
-from fastmcp.exceptions import NotFoundError, ToolError, ValidationError
-from fastmcp.tools import ToolResult
-from mcp_types import TextContent, ToolAnnotations
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError, WithJsonSchema
+from pydantic.json_schema import GenerateJsonSchema
 
 from assent.errors import AssentError
 from assent.identity.model.access import Principal
 from assent.review.decisions.decide import MCP, Proposal
 from assent.review.inbox import Advice, Inbox
 from assent.review.model.questions import Verb, Verdict
+from assent.surfaces.http.errors import invalid
 from assent.surfaces.http.jsonrpc import INVALID_PARAMS, RpcError
 from assent.surfaces.mcp.fence import fenced
 
-P = ParamSpec("P")
 Json = dict[str, Any]
 _MOST = 50
-_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-_WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
-_DECIDES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
+_READS: Json = {"readOnlyHint": True, "openWorldHint": False}
+_WRITES: Json = {"readOnlyHint": False, "destructiveHint": False, "openWorldHint": False}
+_DECIDES: Json = {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True}
 
 ItemId = Annotated[str, Field(description="The id of the item.", max_length=100)]
 Revision = Annotated[int, Field(description="The `revision` of the item that you read.")]
@@ -42,101 +40,133 @@ Limit = Annotated[int, Field(ge=1, le=_MOST)]
 Cursor = Annotated[str | None, Field(description="`next` of the previous page.", max_length=1000)]
 Key = Annotated[str | None, Field(description="A retry with the same key does nothing twice.", max_length=200)]
 
+AnyVerb = Annotated[Verb, WithJsonSchema({"type": "string", "enum": [verb.value for verb in Verb]})]
+
 _caller: ContextVar[Principal] = ContextVar("caller")
 
 
 class InboxTools:
     def __init__(self, inbox: Inbox) -> None:
-        self._server = _server(inbox)
+        reading, collaboration, decisions = _Reading(inbox), _Collaboration(inbox), _Decisions(inbox)
+        tools = [
+            _Tool(reading.list_items, _READS),
+            _Tool(reading.get_item, _READS),
+            _Tool(reading.search_items, _READS),
+            _Tool(collaboration.claim_item, _WRITES),
+            _Tool(collaboration.release_item, _WRITES),
+            _Tool(collaboration.comment, _WRITES),
+            _Tool(collaboration.recommend, _WRITES),
+            _Tool(decisions.decide, _DECIDES),
+            _Tool(decisions.request_revision, _DECIDES),
+        ]
+        self._tools = {tool.name: tool for tool in tools}
 
-    async def listed(self) -> list[Json]:
-        tools = await self._server.list_tools()
-        return [tool.to_mcp_tool().model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+    def listed(self) -> list[Json]:
+        return [tool.described() for tool in self._tools.values()]
 
     async def call(self, caller: Principal, name: str, arguments: Json) -> Json:
+        if name not in self._tools:
+            raise RpcError(INVALID_PARAMS, f"Unknown tool: {name}")
         token = _caller.set(caller)
         try:
-            result = await self._server.call_tool(name, arguments)
-        except NotFoundError:
-            raise RpcError(INVALID_PARAMS, f"Unknown tool: {name}") from None
-        except (ToolError, ValidationError) as error:
-            return _content(str(error), failed=True)
+            return _content(fenced(await self._tools[name].called(arguments)))
+        except AssentError as error:
+            return _content(_told_as(error), failed=True)
         finally:
             _caller.reset(token)
-        [text] = result.content
-        assert isinstance(text, TextContent)
-        return _content(text.text)
+
+
+@dataclass(frozen=True)
+class _Tool:
+    function: Any  # TypeAdapter takes functions, its annotation only types
+    hints: Json
+
+    @property
+    def name(self) -> str:
+        return str(self.function.__name__)
+
+    def described(self) -> Json:
+        return {
+            "name": self.name,
+            "title": self.name.replace("_", " ").title(),
+            "description": self.function.__doc__,
+            "inputSchema": self._arguments.json_schema(schema_generator=_Untitled),
+            "annotations": self.hints,
+        }
+
+    def called(self, arguments: Json) -> Awaitable[Any]:
+        """The call, after checking its arguments. They are read as JSON, so that a text is no number."""
+        try:
+            return self._arguments.validate_json(json.dumps(arguments), strict=True)
+        except ValidationError as error:
+            raise invalid(error) from None
+
+    @cached_property
+    def _arguments(self) -> TypeAdapter[Awaitable[Any]]:
+        return TypeAdapter(self.function)
+
+
+class _Untitled(GenerateJsonSchema):
+    """A title that repeats the name of its field says nothing to a model."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
 
 
 def _content(text: str, *, failed: bool = False) -> Json:
     return {"content": [{"type": "text", "text": text}], "isError": failed}
 
 
-def _server(inbox: Inbox) -> FastMCP:
-    logging.getLogger("fastmcp").setLevel(logging.CRITICAL)  # it logs refused calls, which their callers are told
-    server = FastMCP("assent-inbox", mask_error_details=True, strict_input_validation=True)
-    _add_reading(server, inbox)
-    _add_collaboration(server, inbox)
-    _add_decisions(server, inbox)
-    return server
+class _Reading:
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
 
-
-def _add_reading(server: FastMCP, inbox: Inbox) -> None:
-    @server.tool(annotations=_READS)
-    @_told
-    async def list_items(filter: Filter = "is:pending", limit: Limit = 20, cursor: Cursor = None) -> Any:
+    async def list_items(self, filter: Filter = "is:pending", limit: Limit = 20, cursor: Cursor = None) -> Any:
         """List items, newest first. `next` is the cursor of the next page, null on the last."""
-        page = await inbox.list(_caller.get(), filter=filter, limit=limit, cursor=cursor, arguments=True)
+        page = await self._inbox.list(_caller.get(), filter=filter, limit=limit, cursor=cursor, arguments=True)
         return {"items": page.items, "next": page.next, "counts": dict(page.counts)}
 
-    @server.tool(annotations=_READS)
-    @_told
-    async def get_item(id: ItemId) -> Any:
+    async def get_item(self, id: ItemId) -> Any:
         """Read an item with its calls, comments and what you may do."""
         caller = _caller.get()
-        return {**await inbox.get(caller, id), "said": await inbox.comments(caller, id)}
+        return {**await self._inbox.get(caller, id), "said": await self._inbox.comments(caller, id)}
 
-    @server.tool(annotations=_READS)
-    @_told
-    async def search_items(text: Filter, limit: Limit = 20, cursor: Cursor = None) -> Any:
+    async def search_items(self, text: Filter, limit: Limit = 20, cursor: Cursor = None) -> Any:
         """Search all items, also decided ones, by words of titles, arguments and comments."""
-        page = await inbox.list(_caller.get(), filter=text, limit=limit, cursor=cursor)
+        page = await self._inbox.list(_caller.get(), filter=text, limit=limit, cursor=cursor)
         return {"items": page.items, "next": page.next, "counts": dict(page.counts)}
 
 
-def _add_collaboration(server: FastMCP, inbox: Inbox) -> None:
-    @server.tool(annotations=_WRITES)
-    @_told
-    async def claim_item(id: ItemId) -> Any:
+class _Collaboration:
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+
+    async def claim_item(self, id: ItemId) -> Any:
         """Claim an item for five minutes, so that others see that you work on it."""
-        return (await inbox.claim(_caller.get(), id))["claim"]
+        return (await self._inbox.claim(_caller.get(), id))["claim"]
 
-    @server.tool(annotations=_WRITES)
-    @_told
-    async def release_item(id: ItemId) -> Any:
+    async def release_item(self, id: ItemId) -> Any:
         """End your claim."""
-        return (await inbox.unclaim(_caller.get(), id))["claim"]
+        return (await self._inbox.unclaim(_caller.get(), id))["claim"]
 
-    @server.tool(annotations=_WRITES)
-    @_told
-    async def comment(id: ItemId, text: Text, idempotency_key: Key = None) -> Any:
+    async def comment(self, id: ItemId, text: Text, idempotency_key: Key = None) -> Any:
         """Add a comment for the people who decide, and for the agent that asked."""
-        return await inbox.comment(_caller.get(), id, text, key=idempotency_key)
+        return await self._inbox.comment(_caller.get(), id, text, key=idempotency_key)
 
-    @server.tool(annotations=_WRITES)
-    @_told
     async def recommend(
-        id: ItemId, revision: Revision, hash: Hash, verb: Verb, reason: Text, idempotency_key: Key = None
+        self, id: ItemId, revision: Revision, hash: Hash, verb: AnyVerb, reason: Text, idempotency_key: Key = None
     ) -> Any:
         """Recommend a decision to the people who decide, with your reason. It decides nothing."""
         advice = Advice(revision, hash, verb, reason)
-        return await inbox.recommend(_caller.get(), id, advice, key=idempotency_key)
+        return await self._inbox.recommend(_caller.get(), id, advice, key=idempotency_key)
 
 
-def _add_decisions(server: FastMCP, inbox: Inbox) -> None:
-    @server.tool(annotations=_DECIDES)
-    @_told
+class _Decisions:
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+
     async def decide(
+        self,
         id: ItemId,
         revision: Revision,
         hash: Hash,
@@ -149,37 +179,23 @@ def _add_decisions(server: FastMCP, inbox: Inbox) -> None:
         said, caller = Verb(verb), _caller.get()
         verdicts: tuple[Verdict, ...] = ()
         if said is Verb.RESPOND:
-            actions = (await inbox.get(caller, id))["actions"]
+            actions = (await self._inbox.get(caller, id))["actions"]
             verdicts = tuple(Verdict(action["key"], said, message=message) for action in actions)
         one = None if verdicts else said
         proposal = Proposal(revision, hash, verdicts, one, None if verdicts else message, notes, via=MCP)
-        return _decided(await inbox.decide(caller, id, proposal, key=idempotency_key))
+        return _decided(await self._inbox.decide(caller, id, proposal, key=idempotency_key))
 
-    @server.tool(annotations=_DECIDES)
-    @_told
     async def request_revision(
-        id: ItemId, revision: Revision, hash: Hash, notes: Text, idempotency_key: Key = None
+        self, id: ItemId, revision: Revision, hash: Hash, notes: Text, idempotency_key: Key = None
     ) -> Any:
         """Send an item back to its agent with notes. Has the conditions of `decide`."""
         seen: Json = {"revision": revision, "hash": hash, "notes": notes}
-        return _decided(await inbox.ask_for_revision(_caller.get(), id, **seen, via=MCP, key=idempotency_key))
+        return _decided(await self._inbox.ask_for_revision(_caller.get(), id, **seen, via=MCP, key=idempotency_key))
 
 
 def _decided(item: Json) -> Json:
     return {name: item[name] for name in ("id", "status", "resolution", "revision", "hash", "decided_by")}
 
 
-def _told(tool: Callable[P, Awaitable[Any]]) -> Callable[P, Awaitable[ToolResult]]:
-    """The result as fenced text. Errors of use cases are told with their code."""
-
-    @wraps(tool)
-    async def told(*args: P.args, **kwargs: P.kwargs) -> ToolResult:
-        try:
-            data = await tool(*args, **kwargs)
-        except AssentError as error:
-            hint = f" ({error.hint})" if error.hint else ""
-            raise ToolError(f"{error.code}: {error.message}{hint}") from None
-        return ToolResult(content=[TextContent(type="text", text=fenced(data))])
-
-    told.__annotations__ = {**tool.__annotations__, "return": ToolResult}
-    return told
+def _told_as(error: AssentError) -> str:
+    return f"{error.code}: {error.message}{f' ({error.hint})' if error.hint else ''}"

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 
+from assent.surfaces import extensions
 from assent.surfaces.http.public import public
 
 _FOLDER = Path(__file__).parent / "static"
@@ -23,8 +24,9 @@ _FOR_GOOD = "public, max-age=31536000, immutable"
 @cache
 def build() -> str:
     digest = hashlib.sha256()
-    for file in sorted(_FOLDER.iterdir()):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    for folder in (_FOLDER, *extensions.folders("static")):
+        for file in sorted(folder.iterdir()):
+            digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:12]
 
 
@@ -56,7 +58,9 @@ def counted_icon(count: str) -> str:
 
 
 def app() -> ASGIApp:
-    return public(GZipMiddleware(_Assets(directory=_FOLDER), minimum_size=500))
+    files = _Assets(directory=_FOLDER)
+    files.all_directories += extensions.folders("static")
+    return public(GZipMiddleware(files, minimum_size=500))
 
 
 class _Assets(StaticFiles):

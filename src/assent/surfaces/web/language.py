@@ -11,6 +11,7 @@ from pathlib import Path
 
 import orjson
 
+from assent.surfaces import extensions
 from assent.surfaces.web import preferences
 
 _LOCALES = Path(__file__).parent / "locales"
@@ -29,5 +30,6 @@ def ngettext(single: str, many: str, count: int) -> str:
 
 @cache
 def translations(language: str) -> dict[str, str]:
-    files = sorted((_LOCALES / language).glob("*.json"))
+    folders = (_LOCALES, *extensions.folders("locales"))
+    files = [file for folder in folders for file in sorted((folder / language).glob("*.json"))]
     return {english: text for file in files for english, text in orjson.loads(file.read_bytes()).items()}

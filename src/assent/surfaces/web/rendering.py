@@ -15,12 +15,19 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+
+
+def policy(connect: str = "'self'") -> str:
+    """The content security policy of a page whose scripts may call `connect`."""
+    return (
+        f"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src {connect}; "
         "manifest-src 'self'; worker-src 'self'; "
         "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-    ),
+    )
+
+
+_HEADERS = {
+    "Content-Security-Policy": policy(),
     "Referrer-Policy": "same-origin",  # with no-referrer browsers send our own forms with `Origin: null`
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
@@ -33,11 +40,12 @@ def environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # lazy: servers without pages do not need it
 
     from assent.kernel import canonical
-    from assent.surfaces.web import assets, language, renderers
+    from assent.surfaces import extensions
+    from assent.surfaces.web import assets, language, renderers, titles
     from assent.surfaces.web.text import markdown, texts, times, words
 
     pages: Any = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
+        loader=FileSystemLoader([_TEMPLATES, *extensions.folders("templates")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -57,7 +65,10 @@ def environment() -> Environment:
         markdown=markdown.words,
         plain=markdown.plain,
         host=markdown.host,
+        heading=titles.row_heading,
         time=times.time,
+        date=times.date,
+        soon=times.soon,
         translated=language.gettext,
         problem=words.problem,
     )

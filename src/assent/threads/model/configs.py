@@ -11,8 +11,9 @@ DECISION = "assent"
 """The key of a run's metadata with the comments on the question that the run answers: `item_id` and `comments`."""
 
 _OURS = frozenset({"thread_id", "run_id", "graph_id", "assistant_id", "user_id", "cron_id", DECISION})
-_IDENTITY = "langgraph_auth_"
-_OUR_PREFIXES = ("__", "checkpoint_", _IDENTITY, "langgraph_request_id")
+IDENTITY = "langgraph_auth_"
+"""Prefix of the config keys with the attributes of the actor."""
+_OUR_PREFIXES = ("__", "checkpoint_", IDENTITY, "langgraph_request_id")
 _OUR_TAGS = "langsmith:"
 _KEPT = ("tags", "recursion_limit")
 
@@ -31,7 +32,7 @@ def clean_tags(tags: Sequence[str]) -> list[str]:
 def clean_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """For a thread or an assistant. Clients label them with their own users."""
     dropped = _OURS - {"graph_id", "user_id"}
-    return {name: value for name, value in metadata.items() if name not in dropped and not name.startswith(_IDENTITY)}
+    return {name: value for name, value in metadata.items() if name not in dropped and not name.startswith(IDENTITY)}
 
 
 def clean_run_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
-from uuid import UUID, uuid5
 
 from assent.kernel.ids import as_uuid
 
@@ -77,10 +76,6 @@ class Deployment:
     def lag(self, now: datetime) -> float | None:
         """Seconds since its questions were last read; None before the first time."""
         return None if self.synced_at is None else max((now - self.synced_at).total_seconds(), 0.0)
-
-    def thread_key(self, thread_id: str) -> str:
-        """The id here of one of its threads. Two deployments may use the same ids."""
-        return str(uuid5(UUID(self.id), thread_id))
 
 
 def actor_of(deployment_id: str) -> str:

@@ -13,7 +13,11 @@ from enum import StrEnum
 from typing import Any
 
 from assent.errors import ThreadBusy, ThreadWaits
+from assent.threads.model.configs import DECISION, IDENTITY
 from assent.threads.model.threads import Interrupts
+
+_OF_TASKS = frozenset(f"langgraph_{name}" for name in ("step", "node", "triggers", "path", "checkpoint_ns"))
+"""Metadata of the calling task, sent by a RemoteGraph. LangGraph overwrites it for its own tasks."""
 
 
 class RunStatus(StrEnum):
@@ -76,6 +80,17 @@ class Run:
         """The actor who named its receiver; None where unknown: a run with an answer belongs to the actor of the
         question, and its receiver may come from the author of the answer."""
         return None if self.answers else self.actor
+
+    @property
+    def setting(self) -> tuple[Any, ...]:
+        """The graph, actor, config, context and metadata that nodes see. Without the attributes of the actor, which may
+        change, and the limit of recursions."""
+        config = {name: value for name, value in (self.kwargs.get("config") or {}).items() if name != "recursion_limit"}
+        configurable = {k: v for k, v in (config.pop("configurable", None) or {}).items() if not k.startswith(IDENTITY)}
+        metadata = {**(config.pop("metadata", None) or {}), **self.metadata}
+        shown = {name: value for name, value in metadata.items() if name not in {*_OF_TASKS, DECISION}}
+        context = self.kwargs.get("context") or {}
+        return self.graph_id, self.assistant_id, self.actor, config, configurable, context, shown
 
 
 @dataclass(frozen=True, slots=True)

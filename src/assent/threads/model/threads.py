@@ -8,8 +8,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from assent.errors import Invalid
 from assent.identity.model.visibility import Visible, shows
 from assent.kernel import canonical
+from assent.kernel.ids import as_uuid
 
 Interrupts = dict[str, list[dict[str, Any]]]
 """Task id → the questions of that task, each `{id, value}`, with `response_schema` where it has one."""
@@ -127,6 +129,7 @@ class Query:
     descending: bool = True
     limit: int = 10
     offset: int = 0
+    owner: str | None = None
     visible: Visible | None = None
 
 
@@ -144,3 +147,9 @@ def contained(wanted: Any, value: Any) -> bool:
 def resting(*, waits: bool, next: Sequence[str]) -> ThreadStatus:
     """The status of a thread without active runs: interrupted, or idle."""
     return ThreadStatus.INTERRUPTED if waits or next else ThreadStatus.IDLE
+
+
+def require_thread_id(thread_id: str) -> None:
+    """Refuses an id that no thread can have."""
+    if as_uuid(thread_id) is None:
+        raise Invalid("thread_id: not a UUID", hint="use POST /threads to create one with a generated id")

@@ -39,7 +39,7 @@ _ALL_AGAIN = (
 )
 _OF_TURN = (
     select(contributors.c.actor)
-    .join(
+    .outerjoin(  # a thread on another deployment has no row, and its turns do not end here
         threads,
         (threads.c.tenant_id == contributors.c.tenant_id) & (threads.c.thread_id == contributors.c.thread_id),
     )
@@ -92,7 +92,7 @@ def recall(tx: Tx, thread_id: str) -> None:
 
 
 def of_turn(tx: Tx, thread_id: str) -> set[str]:
-    """The contributors since the thread's last completed turn."""
+    """The contributors since the thread's last completed turn; on a thread of another deployment, all of them."""
     return {row.actor for row in tx.all(_OF_TURN, thread=thread_id)}
 
 

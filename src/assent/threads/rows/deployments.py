@@ -23,9 +23,12 @@ _CHANGE = update(deployments).where(*_ONE)
 _REMOVE = delete(deployments).where(*_ONE)
 _FOLLOWED = select(deployments).where(~deployments.c.paused)
 _EVERY = select(deployments).order_by(deployments.c.tenant_id, deployments.c.name)
+_OWN = _FOLLOWED.where(deployments.c.leader == bindparam("who")).with_for_update()
 _FREE = _FOLLOWED.where(
-    or_(deployments.c.leader == bindparam("who"), deployments.c.leader_until.is_(None))
-    | (deployments.c.leader_until <= bindparam("now", type_=deployments.c.leader_until.type))
+    or_(
+        deployments.c.leader_until.is_(None),
+        deployments.c.leader_until <= bindparam("now", type_=deployments.c.leader_until.type),
+    )
 ).with_for_update(skip_locked=True)
 _LEAD = update(deployments).where(
     deployments.c.tenant_id == bindparam("owner"), deployments.c.deployment_id == bindparam("id")
@@ -84,13 +87,15 @@ def any_followed(tx: Tx) -> bool:
 
 
 def lead(tx: Tx, who: str, lease: timedelta) -> list[tuple[str, Deployment]]:
-    """Takes or renews the lease of every deployment that no other process follows. Needs a transaction across
-    tenants."""
+    """Takes or renews the lease of every deployment that no other process follows. What this process follows is waited
+    for: it locks the row itself while it records what it saw, and must not lose the lease by that. Needs a transaction
+    across tenants."""
     now = tx.now()
-    free = [(row.tenant_id, _deployment(row)) for row in tx.all(_FREE, who=who, now=now)]
-    for tenant, deployment in free:
-        tx.change(_LEAD.values(leader=who, leader_until=now + lease), owner=tenant, id=deployment.id)
-    return free
+    rows = [*tx.all(_OWN, who=who), *tx.all(_FREE, now=now)]
+    led = {(row.tenant_id, row.deployment_id): _deployment(row) for row in rows}
+    for tenant, deployment_id in led:
+        tx.change(_LEAD.values(leader=who, leader_until=now + lease), owner=tenant, id=deployment_id)
+    return [(tenant, deployment) for (tenant, _), deployment in led.items()]
 
 
 def release(tx: Tx, who: str) -> None:

@@ -4,7 +4,7 @@ A plain value has to be equal, whole; an object without operators is compared ke
 null. Numbers are ordered among numbers and strings among strings, by code point; other values have no order and do not
 match. 1 and 1.0 are one number, 1 and true are not.
 
-Keys come from callers and have to look like names, and every path and value is a bound parameter.
+Every path and value is a bound parameter; a key is one that a path can name.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
+from typing import Any
 
 from sqlalchemy import BindParameter, bindparam, select
 
@@ -13,7 +14,10 @@ from assent.kernel.store.transaction import Tx
 from assent.threads.model import parts
 from assent.threads.model.parts import FORMAT, Inline, Listed, Part, Ref
 
-Loaded = dict[bytes, Part]
+Loaded = dict[bytes, Any]
+"""By name, parts, and what `Recall` has instead of them."""
+Recall = Callable[[bytes], Any]
+"""What the caller has in memory of a part; None: nothing."""
 
 _ADD = (
     "INSERT INTO checkpoint_parts (tenant_id, thread_id, name, type, data) VALUES (?, ?, ?, ?, ?) "
@@ -49,46 +53,58 @@ def add(tx: Tx, thread_id: str, new: Iterable[Part]) -> None:
         tx.sql(_ADD if tx.dialect == "sqlite" else _ADD.replace("?", "%s"), rows)
 
 
-def load(tx: Tx, thread_id: str, refs: Iterable[Ref], loaded: Loaded) -> None:
+def load(tx: Tx, thread_id: str, refs: Iterable[Ref], loaded: Loaded, recall: Recall) -> None:
     """Loads the parts of the values, level by level, into `loaded`."""
-    _descend(tx, thread_id, refs, loaded, leaves=True)
+    _descend(tx, thread_id, refs, loaded, recall, leaves=True)
 
 
 def sweep(tx: Tx, thread_id: str) -> None:
     """Deletes the parts that no checkpoint and no write of the thread uses. The caller has locked the thread. Leaves
-    them to a later sweep while a run is executed: an attempt does not store parts again that it has loaded."""
+    them to a later sweep while a run is executed: an attempt does not store parts again that it has loaded. Deletes
+    nothing if a list cannot be followed to its end: `UnreadableState`."""
     if any(row.status == "running" for row in tx.all(_ACTIVE_RUNS, thread_id=thread_id)):
         return
     refs = [ref for row in tx.all(_CHECKPOINTS, thread_id=thread_id) for ref in parts.refs_in(row.checkpoint)]
     refs += [parts.unpack(row.value) for row in tx.all(_WRITES, thread_id=thread_id)]
-    used = _descend(tx, thread_id, refs, {}, leaves=False)
+    used = _descend(tx, thread_id, refs, {}, _nothing, leaves=False)
     unused = {row.name for row in tx.all(_ALL_NAMES, thread_id=thread_id)} - used
     if unused:
         statement = _DROP if tx.dialect == "sqlite" else _DROP.replace("?", "%s")
         tx.sql(statement, [(tx.tenant, thread_id, name) for name in sorted(unused)])
 
 
-def _descend(tx: Tx, thread_id: str, refs: Iterable[Ref], loaded: Loaded, *, leaves: bool) -> set[bytes]:
-    """Follows the values down to their leaves. Returns the names of all their parts."""
+def _nothing(name: bytes) -> None:
+    return None
+
+
+def _descend(
+    tx: Tx, thread_id: str, refs: Iterable[Ref], loaded: Loaded, recall: Recall, *, leaves: bool
+) -> set[bytes]:
+    """Follows the values down to their leaves. Returns the names of all their parts. Raises `UnreadableState` if a node
+    is missing or damaged."""
     levels = dict[int, set[bytes]]()
     for ref in refs:
         if not isinstance(ref, Inline):
-            depth = ref.depth if isinstance(ref, Listed) else 0
-            levels.setdefault(depth, set()).update(ref.names if isinstance(ref, Listed) else [ref.name])
+            for depth, names in enumerate(ref.levels if isinstance(ref, Listed) else ((ref.name,),)):
+                levels.setdefault(depth, set()).update(names)
     seen = set[bytes]()
     for depth in range(max(levels, default=0), -1, -1):
-        names = levels.get(depth, set())
-        seen |= names
+        wanted = levels.get(depth, set())
+        seen |= wanted
         if depth or leaves:
-            _fetch(tx, thread_id, names - loaded.keys(), loaded)
+            _fetch(tx, thread_id, wanted - loaded.keys(), loaded, recall)
         if depth:
-            below = chain.from_iterable(parts.names_in(loaded[name].data) for name in names if name in loaded)
-            levels.setdefault(depth - 1, set()).update(below)
+            if not wanted <= loaded.keys():
+                raise parts.missing()
+            nodes = (loaded[name] for name in wanted)
+            levels.setdefault(depth - 1, set()).update(chain.from_iterable(map(parts.below, nodes)))
     return seen
 
 
-def _fetch(tx: Tx, thread_id: str, names: Iterable[bytes], loaded: Loaded) -> None:
-    for row in _rows(tx, thread_id, sorted(names)):
+def _fetch(tx: Tx, thread_id: str, names: set[bytes], loaded: Loaded, recall: Recall) -> None:
+    recalled = {name: kept for name in names if (kept := recall(name)) is not None}
+    loaded |= recalled
+    for row in _rows(tx, thread_id, sorted(names - recalled.keys())):
         loaded[row[0]] = Part(*row)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Row, bindparam, select, update
+from sqlalchemy import Row, bindparam, or_, select, update
 
 from assent.kernel.store.tables import TENANT, remote_threads
 from assent.kernel.store.transaction import Tx
@@ -13,17 +14,26 @@ from assent.kernel.store.transaction import Tx
 _OF = select(remote_threads).where(
     remote_threads.c.tenant_id == TENANT, remote_threads.c.deployment_id == bindparam("deployment")
 )
+_ONE = _OF.where(remote_threads.c.thread_id == bindparam("thread"))
 _BY_KEY = select(remote_threads).where(remote_threads.c.tenant_id == TENANT, remote_threads.c.key == bindparam("key"))
 _UNSETTLED = _OF.with_only_columns(remote_threads.c.thread_id).where(~remote_threads.c.settled)
-_UNSETTLE = (
-    update(remote_threads)
-    .where(remote_threads.c.tenant_id == TENANT, remote_threads.c.key == bindparam("its_key"))
-    .values(settled=False)
+_OF_KEY = update(remote_threads).where(
+    remote_threads.c.tenant_id == TENANT, remote_threads.c.key == bindparam("its_key")
 )
+_UNSETTLE = _OF_KEY.values(settled=False)
+_TAKE_TURN = _OF_KEY.where(
+    or_(
+        remote_threads.c.turn_until.is_(None),
+        remote_threads.c.turn_until <= bindparam("now", type_=remote_threads.c.turn_until.type),
+        remote_threads.c.turn == bindparam("taker"),
+    )
+).values(turn=bindparam("taker"), turn_until=bindparam("until"))
+_END_TURN = _OF_KEY.where(remote_threads.c.turn == bindparam("taker")).values(turn=None, turn_until=None)
 _SAVE = update(remote_threads).where(
     remote_threads.c.tenant_id == TENANT,
     remote_threads.c.deployment_id == bindparam("deployment"),
     remote_threads.c.thread_id == bindparam("thread"),
+    remote_threads.c.key == bindparam("its_key"),
 )
 
 
@@ -51,6 +61,11 @@ def by_key(tx: Tx, key: str) -> RemoteThread | None:
     return None if row is None else _thread(row)
 
 
+def get(tx: Tx, deployment_id: str, thread_id: str) -> RemoteThread | None:
+    row = tx.first(_ONE, deployment=deployment_id, thread=thread_id)
+    return None if row is None else _thread(row)
+
+
 def unsettled(tx: Tx, deployment_id: str) -> list[str]:
     """The threads that have to be read again, even if they seem unchanged."""
     return [row.thread_id for row in tx.all(_UNSETTLED, deployment=deployment_id)]
@@ -61,8 +76,19 @@ def unsettle(tx: Tx, key: str) -> None:
     tx.change(_UNSETTLE, its_key=key)
 
 
-def save(tx: Tx, thread: RemoteThread) -> None:
-    """Inserts or updates it. The row is locked until the transaction ends."""
+def take_turn(tx: Tx, key: str, delivery_id: str, lease: timedelta) -> bool:
+    """Whether this delivery may answer on the thread now, until it ends its turn or the lease is over."""
+    now = tx.now()
+    return tx.change(_TAKE_TURN, its_key=key, taker=delivery_id, now=now, until=now + lease) == 1
+
+
+def end_turn(tx: Tx, key: str, delivery_id: str) -> None:
+    tx.change(_END_TURN, its_key=key, taker=delivery_id)
+
+
+def save(tx: Tx, thread: RemoteThread) -> bool:
+    """Inserts or updates it; False where it is stored under another key. The row is locked until the transaction
+    ends."""
     columns: dict[str, Any] = {
         "graph_id": thread.graph_id,
         "assistant_id": thread.assistant_id,
@@ -72,8 +98,10 @@ def save(tx: Tx, thread: RemoteThread) -> None:
         "seen_at": tx.now(),
     }
     identity = {"deployment_id": thread.deployment_id, "thread_id": thread.thread_id}
-    if not tx.insert_new(remote_threads, **identity, key=thread.key, **columns):
-        tx.change(_SAVE.values(**columns), deployment=thread.deployment_id, thread=thread.thread_id)
+    if tx.insert_new(remote_threads, **identity, key=thread.key, **columns):
+        return True
+    named = {"deployment": thread.deployment_id, "thread": thread.thread_id, "its_key": thread.key}
+    return tx.change(_SAVE.values(**columns), **named) == 1
 
 
 def _thread(row: Row[Any]) -> RemoteThread:

@@ -16,14 +16,17 @@ from assent.kernel.store.containment import contains
 from assent.kernel.store.tables import TENANT, threads
 from assent.kernel.store.transaction import Tx
 from assent.threads.model.threads import Query, SortBy, Thread
+from assent.threads.rows.thread_values import WHOLE
 from assent.threads.rows.threads import thread_of
 
 _COUNT = select(func.count()).select_from(threads).where(threads.c.tenant_id == TENANT)
-_WHOLE = select(threads).where(threads.c.tenant_id == TENANT)
+_WHOLE = select(*(WHOLE if column.name == "values" else column for column in threads.c)).where(
+    threads.c.tenant_id == TENANT
+)
 _WITHOUT_VALUES = select(
     *(null().label("values") if column.name == "values" else column for column in threads.c)
 ).where(threads.c.tenant_id == TENANT)
-_LARGE = [threads.c[name] for name in ("values", "metadata", "config", "interrupts", "error")]
+_LARGE = [WHOLE.element, *(threads.c[name] for name in ("metadata", "config", "interrupts", "error"))]
 _FEWER = "use a smaller `limit`, or name the fields you need in `select`, without `values`"
 _INDEXED = ("graph_id", "assistant_id")
 _ORDERS: dict[SortBy, ColumnElement[Any]] = {
@@ -72,13 +75,15 @@ def _conditions(query: Query, dialect: str) -> list[ColumnElement[bool]]:
         conditions.append(threads.c.thread_id.in_(query.ids))
     if query.status is not None:
         conditions.append(threads.c.status == query.status)
+    if query.owner is not None:
+        conditions.append(threads.c.owner == query.owner)
     named = {name: query.metadata[name] for name in _INDEXED if isinstance(query.metadata.get(name), str)}
     conditions.extend(threads.c[name] == value for name, value in named.items())
     other = {name: value for name, value in query.metadata.items() if name not in named}
     if other:
         conditions.append(contains(threads.c.metadata, other, dialect))
     if query.values:
-        conditions.append(contains(threads.c["values"], query.values, dialect))
+        conditions.append(contains(WHOLE.element, query.values, dialect))
     if query.visible is not None:
         conditions.append(is_visible(threads, query.visible, dialect))
     return conditions

@@ -34,6 +34,7 @@ from assent.kernel.store.tables import (
     checkpoints,
     frames,
     runs,
+    thread_values,
     threads,
 )
 from assent.kernel.store.transaction import Tx
@@ -145,6 +146,7 @@ def _size(name: str, dialect: str) -> Any:
 _RUNS = select(runs.c.run_id).where(runs.c.tenant_id == TENANT, runs.c.thread_id == _THREAD)
 _HEAVY: dict[str, tuple[Table, tuple[str, ...]]] = {
     "threads": (threads, ("metadata", "config", "values", "interrupts", "error", "next")),
+    "thread_values": (thread_values, ("text",)),
     "runs": (runs, ("metadata", "kwargs", "error")),
     "answers": (answers, ("value",)),
     "frames": (frames, ("data",)),

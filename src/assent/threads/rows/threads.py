@@ -10,27 +10,32 @@ from sqlalchemy import Row, Select, bindparam, delete, func, null, select, tuple
 
 from assent.kernel.quotas import quotas
 from assent.kernel.store.prepared import Prepared
-from assent.kernel.store.tables import TENANT, checkpoint_parts, checkpoint_writes, checkpoints, contributors, threads
+from assent.kernel.store.tables import (
+    TENANT,
+    checkpoint_parts,
+    checkpoint_writes,
+    checkpoints,
+    contributors,
+    thread_values,
+    threads,
+)
 from assent.kernel.store.transaction import Tx
 from assent.threads.model.threads import Interrupts, Lifetime, Thinning, Thread, ThreadStatus, Visibility
+from assent.threads.rows import thread_values as whole_values
 from assent.threads.rows.holds import UNSETTLED
 
-_ALL = select(threads).where(threads.c.tenant_id == TENANT)
-_ONE = _ALL.where(threads.c.thread_id == bindparam("id"))
+_THIS_ROW = (threads.c.tenant_id == TENANT, threads.c.thread_id == bindparam("id"))
+_ONE = select(*(whole_values.WHOLE if column.name == "values" else column for column in threads.c)).where(*_THIS_ROW)
 _BY_ID = Prepared(_ONE)
 _LOCK = Prepared(_ONE.with_for_update())
 _ONE_WITHOUT_VALUES = select(
     *(null().label("values") if column.name == "values" else column for column in threads.c)
-).where(threads.c.tenant_id == TENANT, threads.c.thread_id == bindparam("id"))
+).where(*_THIS_ROW)
 _BY_ID_WITHOUT_VALUES = Prepared(_ONE_WITHOUT_VALUES)
 _LOCK_WITHOUT_VALUES = Prepared(_ONE_WITHOUT_VALUES.with_for_update())
-_STAMP = Prepared(
-    select(threads.c.graph_id, threads.c.assistant_id).where(
-        threads.c.tenant_id == TENANT, threads.c.thread_id == bindparam("id")
-    )
-)
+_STAMP = Prepared(select(threads.c.graph_id, threads.c.assistant_id).where(*_THIS_ROW))
 _TURN_ENDED = bindparam("turn_ended", type_=threads.c.turn_ended_at.type)
-_THIS = update(threads).where(threads.c.tenant_id == TENANT, threads.c.thread_id == bindparam("id"))
+_THIS = update(threads).where(*_THIS_ROW)
 _SET_STATUS = Prepared(_THIS.values(status=bindparam("new_status"), updated_at=bindparam("now")))
 _SET_METADATA = _THIS.values(
     metadata=bindparam("new_metadata"),
@@ -68,7 +73,7 @@ _DUE = (
 _EXPIRED = _DUE.where(~(_REMOVES & UNSETTLED))
 _DELETE = [
     delete(table).where(table.c.tenant_id == TENANT, table.c.thread_id == bindparam("id"))
-    for table in (checkpoint_writes, checkpoints, checkpoint_parts, contributors, threads)
+    for table in (checkpoint_writes, checkpoints, checkpoint_parts, contributors, thread_values, threads)
 ]
 
 
@@ -167,7 +172,7 @@ def set_state(
         _SET_STATE,
         id=thread_id,
         new_status=status,
-        new_values=values,
+        new_values=whole_values.put(tx, thread_id, values),
         new_interrupts=interrupts,
         new_error=error,
         new_next=next,

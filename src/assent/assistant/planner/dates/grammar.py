@@ -28,7 +28,8 @@ def _any(*choices: str) -> re.Pattern[str]:
 _MONTH = r"(?:" + "|".join(f"{month[:3]}(?:{month[3:]}|\\.)?" for month in MONTHS) + r"|sept\.?)(?![a-z])"
 _WEEKDAY = (
     r"(?:mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?"
-    r"|tues?|thu(?:rs?)?|fri|(?-i:Mon|Wed|Sat|Sun)|(?:(?<=on\s)|(?<=next\s)|(?<=this\s))(?:mon|wed|sat|sun))\b(?:['’]s)?\.?"
+    r"|tues?|thu(?:rs?)?|fri|(?-i:Mon|Wed|Sat|Sun)|(?:(?<=on\s)|(?<=next\s)|(?<=this\s))(?:mon|wed|sat|sun)"
+    rf"|(?:mon|wed|sat|sun)(?=\s+(?:at\s+)?[0-9]{{1,2}}(?:[:.][0-9]{{2}})?\s*{HALF}))\b(?:['’]s)?\.?"
 )
 _SHORT_DAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
 _BOUND = r"(?:(?P<bound>before|after|by|until|till|since|no later than)\s+)?"
@@ -80,7 +81,9 @@ _NEAR = _pattern(
     rf"{_ON}{_BOUND}(?P<word>\b(?:the\s+)?day\s+after\s+tomorrow\b",
     r"|\b(?:today|tonight|tomorrow|tmrw|tomorow|yesterday)\b)(?:['’]s)?",
 )
-_FOLLOWING = _pattern(r"\b(?:on\s+)?(?:the\s+)?(?:following|nxt|other)\s+(?:mon|tues|wednes|thurs|fri|satur|sun)day\b")
+_FOLLOWING = _pattern(
+    r"\b(?:on\s+)?(?:the\s+)?(?:following|nxt|other)\s+(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b"
+)
 _ON_WEEKDAY = _pattern(
     rf"{_BOUND}{_ON}(?:\b(?P<first>next|this)\s+week,?\s+(?:on\s+)?)?",
     rf"(?:\b(?P<which>this\s+coming|this|next|coming|last)\s+|\bthe\s+)?\b(?P<name>{_WEEKDAY})",

@@ -44,6 +44,20 @@ _PLACES = (
         re.IGNORECASE,
     ),
 )
+_PERSON = (
+    r"(?:(?-i:(?:Dr|Mr|Mrs|Ms|Prof)\.\s+)?(?-i:[A-ZÀ-Þ])[\w'’-]*(?:\s(?-i:[A-ZÀ-Þ])[\w'’-]*)?"
+    rf"|[^\s,;{GAP}]+@[^\s,;{GAP}]+|{TOKEN})"
+)
+_SOMEBODY = rf"(?:me|us|{_PERSON})"
+_PEOPLE = re.compile(
+    rf"(?:\b(?:with|between)\s+|\bw/\s*)(?P<people>{_SOMEBODY}(?:\s*(?:,\s*(?:and\s+)?|\band\b|&)\s*{_SOMEBODY})*)",
+    re.IGNORECASE,
+)
+_EQUIPMENT = re.compile(
+    r",?\s*\b(?:with|and)\s+(?:an?\s+|the\s+)?(?P<what>whiteboard|projector|screen|display|beamer|tv"
+    r"|video(?:\s+conferenc\w+)?|camera)\b",
+    re.IGNORECASE,
+)
 _CLOCK_WORDS = re.compile(
     r"(?:an?\s+|the\s+)?(?:half|quarter|five|ten|twenty(?:[\s-]five)?|past|to|before|after|noon|midnight|o['’]?clock|[\s-])+",
     re.IGNORECASE,
@@ -107,6 +121,26 @@ def take_calendar(text: str) -> tuple[str, str | None]:
 def take_notes(text: str) -> tuple[str, str | None]:
     match = _NOTES.search(text)
     return (text[: match.start()], match["notes"].strip()) if match else (text, None)
+
+
+def people(text: str, quotes: Quotes) -> tuple[str, ...]:
+    """The people that a list names, or that stand after "with"; the speaker is not one of them."""
+    match = _PEOPLE.search(text)
+    listed = match["people"] if match else text
+    names = re.split(r"\s*(?:,\s*(?:and\s+)?|\band\b|&)\s*", listed.strip(" .,!?"))
+    if not all(re.fullmatch(_SOMEBODY, name, re.IGNORECASE) for name in names):
+        return ()
+    return tuple(quotes.show(name) for name in names if name.lower() not in ("me", "us"))
+
+
+def company(text: str, quotes: Quotes) -> tuple[str, ...]:
+    """The people after "with", wherever that stands."""
+    return people(match[0], quotes) if (match := _PEOPLE.search(text)) else ()
+
+
+def take_equipment(text: str) -> tuple[str, str | None]:
+    match = _EQUIPMENT.search(text)
+    return (f"{text[: match.start()]} {text[match.end() :]}", match["what"].lower()) if match else (text, None)
 
 
 def take_place(text: str) -> tuple[str, str | None]:

@@ -43,6 +43,7 @@ class _Reader:
         self.half: str | None = None
         self.minutes: int | None = None
         self.until: time | None = None
+        self.named_today: str | None = None
         self.day_doubt: str | None = None
         self.clock_doubt: str | None = None
         self.length_doubt: str | None = None
@@ -65,6 +66,8 @@ class _Reader:
         self.text = pattern.sub(lambda match: match[0] if handle(match) is False else f" {GAP} ", self.text)
 
     def _day(self) -> date | None:
+        if self.named_today and self.today.weekday() not in {day.weekday() for day in self.days}:
+            self._doubt_day(self.named_today, "is today, and also a week from now")
         days = list(dict.fromkeys(self.days or self.weekdays))
         days += [day for day in self.weekdays if day not in days and day.weekday() not in {d.weekday() for d in days}]
         if len(days) > 1 and not self.day_doubt:
@@ -227,7 +230,7 @@ class _Reader:
         elif "next" in which:
             self._bounded(match, this_week + timedelta(days=7), self.weekdays)
         elif not ahead:
-            self._doubt_day(match["name"], "is today, and also a week from now")
+            self.named_today = match["name"]  # with a date beside it, it is not in doubt
         elif "this" in which and "coming" not in which:
             self._bounded(match, this_week, self.weekdays)
         else:

@@ -1,112 +1,153 @@
-"""Requests to change an event that exists: move, rename, lengthen, another place."""
+"""Makes the changes of an event that exists: move, rename, lengthen, invite, delete, another place."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import datetime, time
+from datetime import datetime
 
 from assent.assistant.planner import calendars
 from assent.assistant.planner.dates import dates, lengths, phrases, reading
 from assent.assistant.planner.dates.phrases import Quotes
 from assent.assistant.planner.goals import Change, Event, Reference
+from assent.assistant.planner.intents.clauses import Clause
 
-_MOVE = r"(?:move|reschedule|shift|postpone|push|delay|bring|change|put\s+off|set(?=\s+(?:the|my)\b.*\bto\b))"
-VERB = rf"(?:{_MOVE}|rename|retitle|extend|lengthen|prolong|shorten|make(?=.*\b(?:longer|shorter|long)\b))"
-_LENGTH = rf"(?P<length>{lengths.LENGTH})"
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(rf"^\s*{text}\s*[.!?]*\s*$", re.IGNORECASE)
-
-
-_RENAME = (
-    _pattern(r"(?:rename|retitle)\s+(?P<ref>.+?)\s+(?:to|as|into)\s+(?P<new>.+?)"),
-    _pattern(r"change\s+the\s+(?:name|title)\s+of\s+(?P<ref>.+?)\s+to\s+(?P<new>.+?)"),
+MOVE = (
+    r"(?:move|reschedule|shift|postpone|push|delay|bring|change|put\s+off|put(?=\s+.+\s(?:back|forward)\b)"
+    r"|set(?=\s+(?:the|my)\b.*\bto\b))"
 )
-_PLACE = (
-    _pattern(r"(?:change|move|set)\s+the\s+(?:location|place|room|venue)\s+of\s+(?P<ref>.+?)\s+to\s+(?P<new>.+?)"),
-)
-_STRETCH = (
-    _pattern(rf"(?P<verb>extend|lengthen|prolong|shorten)\s+(?P<ref>.+?)\s+by\s+{_LENGTH}"),
-    _pattern(rf"make\s+(?P<ref>.+?)\s+{_LENGTH}\s+(?P<verb>longer|shorter)"),
-)
-_LONG = (
-    _pattern(rf"(?:extend|lengthen|prolong|shorten)\s+(?P<ref>.+?)\s+to\s+{_LENGTH}"),
-    _pattern(rf"make\s+(?P<ref>.+?)\s+(?:last\s+)?{_LENGTH}(?:\s+long)?"),
-)
-_UNTIL = (_pattern(r"(?:extend|lengthen|prolong|shorten)\s+(?P<ref>.+?)\s+(?:to|until|till)\s+(?P<new>.+?)"),)
-_BARE = (
-    _pattern(r"(?P<verb>extend|lengthen|prolong|shorten)\s+(?P<ref>.+?)"),
-    _pattern(r"make\s+(?P<ref>.+?)\s+(?P<verb>longer|shorter)"),
-)
-_SHIFT = (
-    _pattern(
-        rf"(?P<verb>{_MOVE})\s+(?:(?P<early>back|forward|up|out)\s+)?(?P<ref>.+?)\s+(?:(?P<way>back|forward|up|out"
-        rf"|earlier|later)\s+)?"
-        rf"(?:by\s+)?{_LENGTH}(?:\s+(?P<late>earlier|later|back|forward|ahead))?"
-    ),
-)
-_TO = re.compile(r"\s+(?:to|until|till|for)\s+|\s+(?=(?:to|until)\s)", re.IGNORECASE)
-_START = re.compile(rf"^\s*{_MOVE}\s+(?:the\s+(?:date|time|start)\s+of\s+)?", re.IGNORECASE)
+_I = re.IGNORECASE
+_TO = re.compile(r"\s+(?:to|until|till|for)\s+|\s+(?=(?:to|until)\s)", _I)
+_START = re.compile(rf"^\s*{MOVE}\s+(?:the\s+(?:date|time|start)\s+of\s+)?", _I)
+_WAY = re.compile(r"\s+(?:back|forward|off)\s*$", _I)
 _MOST_JOINTS = 12
-_IT = {
-    "it",
-    "that",
-    "this",
-    "that one",
-    "this one",
-    "that event",
-    "this event",
-    "the event",
-    "that meeting",
-    "this meeting",
-}
+_IT = re.compile(r"(?:it|(?:that|this)(?:\s+(?:one|event|meeting))?|the\s+event)(?:\s+instead)?", _I)
+_SEVERAL = re.compile(
+    r"\b(?:everything|all|every|both|each|(?:my|the|these|those)\s+(?:events|meetings|appointments))\b", _I
+)
+_ONE_BY_ONE = "I do that for one event at a time. Which one do you mean?"
+_SAME_TIME = re.compile(r",?\s*\b(?:at\s+the\s+)?same\s+time\b", _I)
 _GENERIC = {
     "a", "an", "the", "my", "our", "meeting", "event", "appointment", "entry", "one", "of", "on", "at", "in", "for",
-    "with", "from", "and", "to", "is", "me", "please", "next", "upcoming", "calendar", "i", "s",
+    "with", "from", "and", "to", "is", "me", "please", "next", "upcoming", "calendar", "i", "s", "appt", "scheduled",
+    "会议", "会", "日程", "活动", "事",
 }  # fmt: skip
-
-
-def change(clause: str, now: datetime, quotes: Quotes) -> Change:
-    """The change that the clause asks for, and the event that it is about."""
-    clause, calendar = phrases.take_calendar(clause)
-    made = (
-        _rename(clause, now, quotes)
-        or _length(clause, now, quotes)
-        or _shift(clause, now, quotes)
-        or _move(clause, now, quotes)
-    )
-    return replace(made, calendar=quotes.show(calendar) if calendar else None)
 
 
 def reference(text: str, now: datetime, quotes: Quotes) -> Reference:
     bare = text.strip(" .,!?")
     when, rest = reading.read(bare, now, strictly=False)
     words = quotes.show(rest.replace(dates.GAP, " ")).lower()
-    it = bare.lower() in _IT
+    it = bool(_IT.fullmatch(bare))
     event_words = () if it else tuple(word for word in calendars.words(words) if word not in _GENERIC)
-    doubt = when.day_doubt or when.clock_doubt
+    doubt = when.day_doubt or when.clock_doubt or (_ONE_BY_ONE if _SEVERAL.search(bare) else None)
     return Reference(quotes.show(bare), event_words, dates.plain(when), it=it, doubt=doubt)
 
 
-def answered(goal: Change, answer: str, now: datetime, asked_which: bool) -> Change:
-    """With the answer: to which event is meant, or to what should change."""
+def rename(said: Clause) -> list[Change]:
+    return [replace(_of(said), name=said.quotes.show(said.group("new")))]
+
+
+def relocate(said: Clause) -> list[Change]:
+    return [replace(_of(said), place=said.quotes.show(said.group("new")))]
+
+
+def invite(said: Clause) -> list[Change]:
+    people = phrases.people(said.group("who"), said.quotes)
+    return [replace(_of(said), people=people)] if people else []
+
+
+def delete(said: Clause) -> list[Change]:
+    """ "the dentist and the haircut" are two events; what has no article may be one name."""
+    refs = re.split(r"\s*(?:,|\band\b)\s+(?=(?:the|my)\b)", said.group("ref") or "it", flags=_I)
+    return [Change(reference(ref, said.now, said.quotes), delete=True) for ref in refs]
+
+
+def stretch(said: Clause) -> list[Change]:
+    sign = -1 if said.group("verb").lower().startswith("short") else 1
+    return [replace(_of(said), stretch=sign * lengths.minutes(said.group("length")))]
+
+
+def lengthen(said: Clause) -> list[Change]:
+    return [replace(_of(said), when=dates.When(minutes=lengths.minutes(said.group("length"))))]
+
+
+def until(said: Clause) -> list[Change]:
+    end = reading.read(f"until {said.group('new')}", said.now)[0].until
+    shown = said.quotes.show(said.group("new"))
+    doubt = None if end is not None else f"“{shown}” is not clear to me as its end. How long should it be?"
+    return [replace(_of(said), when=dates.When(until=end, length_doubt=doubt))]
+
+
+def unsaid_length(said: Clause) -> list[Change]:
+    return [replace(_of(said), doubt="How long should it be?")]
+
+
+def shift(said: Clause) -> list[Change]:
+    if re.search(r"\b(?:to|in)\s*$", said.group("ref"), _I):
+        return []
+    change, amount, verb = _of(said), lengths.minutes(said.group("length")), said.group("verb").lower()
+    way = " ".join(filter(None, (said.group(name) for name in ("early", "way", "late")))).lower()
+    if way in ("earlier", "up", "ahead") or (verb == "bring" and way in ("forward", "up")):
+        return [replace(change, shift=-amount)]
+    if way in ("later", "back", "out") or (not way and verb in ("postpone", "push", "delay", "put off")):
+        return [replace(change, shift=amount)]
+    doubt = f"Should it be {lengths.spoken(amount)} earlier or later? Please give the new time."
+    return [replace(change, doubt=doubt)]
+
+
+def correct(said: Clause) -> list[Change]:
+    """ "I meant 5pm", after the last event was made."""
+    when, rest = reading.read(
+        f"at {said.group('new')}" if said.group("new")[:1].isdigit() else said.group("new"), said.now
+    )
+    only_a_time = not when.empty and not phrases.name_of(rest)
+    return [Change(Reference("it", it=True), when)] if only_a_time else []
+
+
+def retime(said: Clause) -> list[Change]:
+    """Where the event and its new time stand apart in the pattern."""
+    new = _SAME_TIME.sub("", said.group("new"))
+    when, _ = reading.read(f"at {new}" if new[:1].isdigit() else new, said.now)
+    return [replace(_of(said), when=when)] if when.timed or when.dated else []
+
+
+def move(said: Clause) -> list[Change]:
+    """At the last "to" that a time follows. Without any, the question is what to move it to."""
+    body, now, quotes = _START.sub("", _SAME_TIME.sub("", said.text)), said.now, said.quotes
+    joints = [joint for joint in _TO.finditer(body) if joint.end() > joint.start()]
+    for joint in reversed(joints[-_MOST_JOINTS:]):
+        target = body[joint.end() :]
+        when, rest = reading.read(f"at {target}" if target[:1].isdigit() else target, now)
+        if when.timed or when.dated:
+            _, place = phrases.take_place(rest)
+            shown = quotes.show(place) if place else None
+            return [Change(reference(_WAY.sub("", body[: joint.start()]), now, quotes), when, place=shown)]
+    if joints:
+        last = joints[-1]
+        place = quotes.show(body[last.end() :]).strip(" .!?")
+        if re.match(r"(?:the\s+)?(?:[A-ZÀ-Þ]|room\b)", place):
+            return [Change(reference(body[: last.start()], now, quotes), place=place)]
+        body = body[: last.start()]
+    return [Change(reference(body, now, quotes), doubt="To which day and time should it move?")]
+
+
+def to_event(goal: Change, answer: str, now: datetime) -> Change:
+    """With the answer to which event is meant."""
     quotes = Quotes()
-    hidden = quotes.hide(phrases.clean(answer))
-    if asked_which:
-        said = reference(hidden, now, quotes)
-        when = goal.event.when.joined(said.when)
-        merged = Reference(said.text, said.words or goal.event.words, when, said.it, said.doubt)
-        return replace(goal, event=merged)
+    said = reference(quotes.hide(phrases.clean(answer)), now, quotes)
+    when = goal.event.when.joined(said.when)
+    return replace(goal, event=Reference(said.text, said.words or goal.event.words, when, said.it, said.doubt))
+
+
+def to_time(goal: Change, answer: str, now: datetime) -> Change:
+    """With the answer to what should change."""
     if (half := dates.in_half(goal.when, answer)) is not None:
         return replace(goal, when=half)
-    if re.match(rf"\s*{VERB}\b", hidden, re.IGNORECASE):
-        return replace(change(hidden, now, quotes), known=goal.known, event=goal.event, calendar_id=goal.calendar_id)
-    when, _ = reading.read(re.sub(r"^\s*(?:to|at|by)\s+", "at ", hidden), now)
-    wants_length = goal.doubt is not None and "How long" in goal.doubt
+    when, _ = reading.read(re.sub(r"^\s*(?:to|at|by)\s+", "at ", Quotes().hide(phrases.clean(answer))), now)
     if when.empty:
         return goal
+    wants_length = goal.doubt is not None and "How long" in goal.doubt
     doubt = goal.doubt if wants_length and not when.minutes else None
     return replace(goal, when=goal.when.joined(when), doubt=doubt, shift=None)
 
@@ -115,73 +156,5 @@ def corrected(goal: Change, known: Event, when: dates.When) -> Change:
     return replace(goal, known=known, when=when, shift=None, stretch=None)
 
 
-def _match(patterns: tuple[re.Pattern[str], ...], clause: str) -> re.Match[str] | None:
-    return next((match for match in (pattern.match(clause) for pattern in patterns) if match), None)
-
-
-def _rename(clause: str, now: datetime, quotes: Quotes) -> Change | None:
-    named, placed = _match(_RENAME, clause), _match(_PLACE, clause)
-    match = named or placed
-    if not match:
-        return None
-    ref, new = reference(match["ref"], now, quotes), quotes.show(match["new"])
-    return Change(ref, name=new) if named else Change(ref, place=new)
-
-
-def _length(clause: str, now: datetime, quotes: Quotes) -> Change | None:
-    match = _match(_STRETCH, clause)
-    if match:
-        sign = -1 if match["verb"].lower().startswith("short") else 1
-        return Change(reference(match["ref"], now, quotes), stretch=sign * lengths.minutes(match["length"]))
-    match = _match(_LONG, clause)
-    if match:
-        when = dates.When(minutes=lengths.minutes(match["length"]))
-        return Change(reference(match["ref"], now, quotes), when)
-    match = _match(_UNTIL, clause)
-    if match:
-        said, _ = reading.read(f"until {match['new']}", now)
-        return Change(
-            reference(match["ref"], now, quotes),
-            dates.When(until=said.until, length_doubt=_end_doubt(said.until, quotes.show(match["new"]))),
-        )
-    match = _match(_BARE, clause)
-    return Change(reference(match["ref"], now, quotes), doubt="How long should it be?") if match else None
-
-
-def _end_doubt(until: time | None, text: str) -> str | None:
-    return None if until is not None else f"“{text}” is not clear to me as its end. How long should it be?"
-
-
-def _shift(clause: str, now: datetime, quotes: Quotes) -> Change | None:
-    match = _match(_SHIFT, clause)
-    if not match or re.search(r"\b(?:to|in)\s*$", match["ref"], re.IGNORECASE):
-        return None
-    ref, amount = reference(match["ref"], now, quotes), lengths.minutes(match["length"])
-    way = " ".join(filter(None, (match["early"], match["way"], match["late"]))).lower()
-    verb = match["verb"].lower()
-    if way in ("earlier", "up", "ahead") or (verb == "bring" and way in ("forward", "up")):
-        return Change(ref, shift=-amount)
-    if way in ("later", "back", "out") or (not way and verb in ("postpone", "push", "delay", "put off")):
-        return Change(ref, shift=amount)
-    return Change(ref, doubt=f"Should it be {lengths.spoken(amount)} earlier or later? Please give the new time.")
-
-
-def _move(clause: str, now: datetime, quotes: Quotes) -> Change:
-    """At the last "to" that a time follows. Without any, the question is what to move it to."""
-    body = _START.sub("", clause)
-    joints = [joint for joint in _TO.finditer(body) if joint.end() > joint.start()]
-    for joint in reversed(joints[-_MOST_JOINTS:]):
-        when, rest = reading.read(
-            f"at {body[joint.end() :]}" if body[joint.end() :][:1].isdigit() else body[joint.end() :], now
-        )
-        if when.timed or when.dated:
-            _, place = phrases.take_place(rest)
-            shown = quotes.show(place) if place else None
-            return Change(reference(body[: joint.start()], now, quotes), when, place=shown)
-    if joints:
-        last = joints[-1]
-        place = quotes.show(body[last.end() :]).strip(" .!?")
-        if re.match(r"(?:the\s+)?(?:[A-ZÀ-Þ]|room\b)", place):
-            return Change(reference(body[: last.start()], now, quotes), place=place)
-        body = body[: last.start()]
-    return Change(reference(body, now, quotes), doubt="To which day and time should it move?")
+def _of(said: Clause) -> Change:
+    return Change(reference(said.group("ref"), said.now, said.quotes))

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
+from assent.assistant.planner.chinese import requests as chinese
 from assent.assistant.planner.dates import dates, phrases
 from assent.assistant.planner.dates.clocks import CLOCK
 from assent.assistant.planner.dates.phrases import Quotes
@@ -59,6 +60,7 @@ class Correction:
 
 
 def correction(feedback: str, now: datetime) -> Correction:
+    feedback = chinese.in_english(feedback, now)
     if _ANYTHING_BUT.search(feedback):
         return Correction(dates.When(), wanted=True)
     quotes = Quotes()

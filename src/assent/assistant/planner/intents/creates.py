@@ -8,14 +8,23 @@ from datetime import datetime
 
 from assent.assistant.planner.dates import dates, grammar, lengths, phrases, reading
 from assent.assistant.planner.dates.phrases import Quotes
-from assent.assistant.planner.goals import Booking, Create, Goal, Unclear
+from assent.assistant.planner.goals import Booking, Create, Goal, Remark, Unclear
+from assent.assistant.planner.intents import nouns
+from assent.assistant.planner.intents.clauses import Clause
 
 VERB = (
-    r"(?:schedule|create|add|book|make|set\s+up|plan|arrange|organi[sz]e|put|block(?:\s+off)?|enter|reserve"
-    r"|set(?!\s+(?:the|my)\b)|remind\s+me(?:\s+(?:to|of|about))?|(?:i|we)(?:\s+have|['’]ve\s+got|['’]ve)|new(?=\s+(?:event|meeting|appointment)))"
+    r"(?:schedule|create|pencil\s+in|add|book(?:\s+(?:me|us)\s+in(?:\s+for)?)?|make(?!\s+(?:sure|it|that|do)\b)|set\s+up|plan|arrange|organi[sz]e|put"
+    r"|block(?:\s+off)?|enter|reserve|set(?!\s+(?:the|my)\b)|remind\s+me(?:\s+(?:to|of|about))?"
+    rf"|have(?=\s+(?:an?|the)\b)|(?:i|we)(?:\s+have(?:\s+got)?|['’]ve(?:\s+got)?)(?=\s+(?:an?|another|my|our|the|{nouns.NOUNS})\b)|new(?=\s+(?:event|meeting|appointment)))"
 )
 _VERB = re.compile(
     rf"^\s*{VERB}\b\s*(?:(?:an?\s+)?(?:new\s+)?(?:event|meeting|appointment|entry|reminder)\s*:\s*)?", re.IGNORECASE
+)
+_LOOSE = re.compile(r"\s*(?:put|make|set(?!\s+up)|have|plan|enter|i|we)\b", re.IGNORECASE)
+"""Verbs of everyday life: "put the kettle on" is no event."""
+_OF_A_CALENDAR = re.compile(
+    rf"\b(?:{nouns.NOUNS})s?\b|\b(?:calendar|diary|agenda)\b|{phrases.TOKEN}|\b(?:called|named|titled)\b|:\s",
+    re.IGNORECASE,
 )
 _HOW_MANY = re.compile(
     rf"^\s*{VERB}\s+(?:me\s+)?(?P<count>{lengths.NUMBER})\s+(?:new\s+)?(?:events|meetings|appointments|entries|things)\b",
@@ -29,27 +38,30 @@ _SEVERAL = re.compile(
     r"(?:events|meetings|appointments|entries|things)\b(?P<lead>[^:]*):\s*(?P<body>.+)$",
     re.IGNORECASE,
 )
+_I_HAVE = re.compile(rf"(^|{dates.GAP})\s*(?:i|we)(?:\s+have|['’]ve)(?:\s+got)?\s", re.IGNORECASE)
 _JOINT = re.compile(r"\s*(?:;|,\s*and\b|,|\band\b|&)\s*", re.IGNORECASE)
 _MOST_PIECES = 40
-_ROOM = re.compile(
-    r"\b(?:book|reserve|get|need|find)\s+(?:me\s+|us\s+)?(?:an?\s+|the\s+)?(?:meeting\s+|conference\s+)?room\b",
-    re.IGNORECASE,
-)
-_PEOPLE = re.compile(r"\b(?:for\s+)?([0-9]{1,3})\s+(?:people|persons|guests|attendees|of\s+us)\b", re.IGNORECASE)
+_PEOPLE = re.compile(rf"\b(?:for\s+)?({lengths.NUMBER})\s+(?:people|persons|guests|attendees|of\s+us)\b", re.IGNORECASE)
 _FOR_SO_MANY = re.compile(
     r"\bfor\s+([0-9]{1,3})\b(?!\s*(?:[ap]\.?m\b|[:.h][0-9]|o['’]?clock|h\b|hours?|hrs?|min|days?|weeks?))",
     re.IGNORECASE,
 )
 
 
-def events(clause: str, now: datetime, quotes: Quotes) -> list[Goal]:
+def events(said: Clause) -> list[Goal]:
     """The new events that a clause asks for."""
+    clause, now, quotes = said.text, said.now, said.quotes
     several = _SEVERAL.match(clause)
+    if _LOOSE.match(clause) and not _OF_A_CALENDAR.search(clause):
+        return []
     if not several and _HOW_MANY.match(clause):
         return [_each_of(_HOW_MANY.sub(r"\g<count>", clause))]
     if not several:
         pieces = _pieces(_VERB.sub("", clause), now)
-        return list(_together([event(piece, now, quotes) for piece in pieces], dates.When(), now))
+        made = [event(piece, now, quotes) for piece in pieces]
+        if any(create.name and re.match(r"nothing\b", create.name, re.IGNORECASE) for create in made):
+            return [Remark(f"All right, I did nothing about “{quotes.show(clause)}”.")]
+        return list(_together(made, dates.When(), now))
     count = round(lengths.number(several["count"])) if several["count"] else None
     pieces = _pieces(several["body"], now)
     if count and len(pieces) != count:
@@ -58,6 +70,18 @@ def events(clause: str, now: datetime, quotes: Quotes) -> list[Goal]:
         return [_each_of(several["count"])]
     lead, _ = reading.read(several["lead"], now)
     return list(_together([event(piece, now, quotes) for piece in pieces], lead, now))
+
+
+def appointment(said: Clause) -> list[Goal]:
+    """ "Lunch with Bob on Friday at noon": no verb, but a kind of event that is known, and a time."""
+    when, rest = reading.read(said.text, said.now)
+    name = phrases.name_of(phrases.take_place(phrases.take_equipment(rest)[0])[0])
+    known = (
+        name
+        and nouns.is_appointment(name)
+        and not re.match(r"\W*(?:the|my|our|that|this|his|her)\b", rest, re.IGNORECASE)
+    )
+    return events(said) if when.timed and known else []
 
 
 def _each_of(count: str) -> Unclear:
@@ -70,33 +94,33 @@ def event(text: str, now: datetime, quotes: Quotes, *, dated: bool = False) -> C
     (`dated`), what may be one and is not understood is asked about."""
     rest, notes = phrases.take_notes(text)
     rest, calendar = phrases.take_calendar(rest)
+    rest, equipment = phrases.take_equipment(rest)
     called = _CALLED.search(rest)
     before, named = (rest[: called.start()], rest[called.end() :]) if called else (rest, "")
     when, rest = reading.read(before, now)
     when, name, place = _named(named, when, now) if called else (when, None, None)
-    rest, place_before = phrases.take_place(rest)
+    rest, place_before = phrases.take_place(_I_HAVE.sub(r"\1 ", rest))
     name = name or _token(rest) or phrases.name_of(rest)
     return Create(
         name=_shown(quotes, name),
         when=when if dated else _unread(when, f"{rest} {dates.GAP} {name if called else ''}"),
         place=_shown(quotes, place or place_before),
         notes=_shown(quotes, notes),
+        people=phrases.company(rest, quotes),
+        equipment=equipment,
         calendar=_shown(quotes, calendar),
     )
 
 
-def booking(clause: str, now: datetime, quotes: Quotes) -> Booking | None:
-    """A room, if that is what the clause asks for."""
-    match = _ROOM.search(clause)
-    if not match:
-        return None
-    rest = f"{clause[: match.start()]} {clause[match.end() :]}"
+def booking(said: Clause) -> list[Goal]:
+    """A room."""
+    rest = f"{said.text[: said.match.start('room')]} {said.text[said.match.end('room') :]}"
     pattern = _PEOPLE if _PEOPLE.search(rest) else _FOR_SO_MANY
     people, bare = pattern.search(rest), pattern.sub(" ", rest)
-    if pattern is _FOR_SO_MANY and not reading.read(bare, now)[0].timed:  # then it may be the time
+    if pattern is _FOR_SO_MANY and not reading.read(bare, said.now)[0].timed:  # then it may be the time
         people, bare = None, rest
-    made = event(bare, now, quotes)
-    return Booking(made.when, made.name, int(people[1]) if people else None)
+    made = event(bare, said.now, said.quotes)
+    return [Booking(made.when, made.name, round(lengths.number(people[1])) if people else None, made.equipment)]
 
 
 def answered(goal: Create, answer: str, now: datetime) -> Create:
@@ -113,6 +137,8 @@ def answered(goal: Create, answer: str, now: datetime) -> Create:
         when=goal.when.joined(said.when),
         place=said.place or goal.place,
         notes=said.notes or goal.notes,
+        people=said.people or goal.people,
+        equipment=said.equipment or goal.equipment,
         calendar=said.calendar or goal.calendar,
         calendar_id=None if said.calendar else goal.calendar_id,
     )

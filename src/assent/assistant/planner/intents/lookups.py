@@ -6,41 +6,17 @@ import re
 from datetime import date, datetime, timedelta
 
 from assent.assistant.planner.dates import dates, lengths, phrases, reading
-from assent.assistant.planner.dates.phrases import Quotes
-from assent.assistant.planner.goals import Calendars, Directions, Goal, Listing, Places, Unclear
+from assent.assistant.planner.goals import Calendars, Create, Directions, Goal, Listing, Places, Slots, Unclear
 from assent.assistant.planner.intents.changes import reference
+from assent.assistant.planner.intents.clauses import Clause
 
 DAYS = 7
 """How far ahead is looked where no day is said."""
 
 _I = re.IGNORECASE
-_CALENDARS = re.compile(r"\b(?:which|what|list|show)\b.*\bcalendars\b", _I)
-_LIST = re.compile(
-    r"^(?:what(?:['’]?s|\s+is|\s+are|\s+do|\s+have|\s+does)?\b.*\b(?:calendar|agenda|schedule|events?|meetings?"
-    r"|appointments?|on|up|planned|coming|i\s+have|today|tomorrow)\b"
-    r"|(?:show|list|tell|give|read|check)\b.*\b(?:calendar|agenda|schedule|events|meetings|appointments|day|week)\b"
-    r"|(?:do|have)\s+(?:i|we)\s+(?:have|got)\b|(?:any|anything)\b.*\b(?:on|meetings|events|appointments|planned)\b"
-    r"|how\s+busy\b|how\s+does\s+my\s+\w+\s+look\b|(?:my\s+)?(?:calendar|agenda)\b|my\s+schedule\b)",
-    _I,
-)
-_WHEN = re.compile(
-    r"^(?:when(?:['’]?s|\s+is|\s+are|\s+do\s+(?:i|we)\s+have|\s+does)|what\s+time\s+is)\s+(?P<ref>.+?)\??$", _I
-)
-_FREE = re.compile(
-    r"^(?:am\s+i|are\s+we|is\s+my\s+calendar|do\s+(?:i|we)\s+have\s+time)\b.*?\b(?:free|busy|available"
-    r"|time)\b(?P<rest>.*)$",
-    _I,
-)
 _NEXT_DAYS = re.compile(rf"\b(?:the\s+)?(?:next|coming)\s+(?P<count>{lengths.NUMBER})\s+(?P<unit>days?|weeks?)\b", _I)
 _SPAN = re.compile(
     r"\b(?P<which>this|next|the\s+coming|coming)\s+(?P<unit>week(?:end)?|month)\b|\bthe\s+(?P<end>weekend)\b", _I
-)
-_DIRECTIONS = re.compile(
-    r"^(?:(?:give|show|get|find|tell)\s+(?:me\s+)?)?(?:the\s+)?(?:directions|route|way|how\s+(?:do|can"
-    r"|would)\s+(?:i|we)\s+(?:get|go|walk|drive|cycle|travel)"
-    r"|how\s+to\s+(?:get|go|walk|drive)|how\s+(?:far|long)\s+(?:is|does|to)\b(?:\s+it)?(?:\s+(?:the\s+)?(?:way|walk"
-    r"|drive|take))?(?:\s+take)?|navigate|take\s+me)\b(?P<rest>.*)$",
-    _I,
 )
 _MODES = {
     "walk": "walking", "foot": "walking", "bike": "bicycling", "bicycl": "bicycling", "cycl": "bicycling",
@@ -53,21 +29,11 @@ _MODE = re.compile(
     _I,
 )
 _ENDS = re.compile(r"\b(?P<word>from|to|between|and)\s+", _I)
-_PLACES = re.compile(
-    r"^(?:(?:i['’]?m|i\s+am|we['’]?re)\s+looking\s+for\s+|(?:find|search(?:\s+for)?|look\s+(?:up|for)|show|suggest|recommend)\s+(?:me\s+|us\s+)?|where(?:['’]?s"
-    r"|\s+is|\s+are|\s+can\s+(?:i|we)\s+(?:find|get|eat|drink|buy))\s+"
-    r"|is\s+there\s+(?:an?\s+)?|are\s+there\s+(?:any\s+)?)(?P<query>.+)$",
-    _I,
-)
 _NEAR = re.compile(r"\s+(?:near(?:\s+to)?|close\s+to|next\s+to|around|by|nearby|beside)\s+(?P<near>.+)$", _I)
 
 
-def lookup(clause: str, now: datetime, quotes: Quotes) -> Goal | None:
-    """The goal of a question about calendars, events or places; None if it is none."""
-    bare = clause.strip(" .!?")
-    if _CALENDARS.search(bare):
-        return Calendars()
-    return _free(bare, now, quotes) or _when(bare, now, quotes) or _listing(bare, now, quotes) or _maps(bare, quotes)
+def named_calendars(said: Clause) -> list[Goal]:
+    return [Calendars()]
 
 
 def directions(text: str, goal: Directions) -> Directions:
@@ -81,39 +47,45 @@ def directions(text: str, goal: Directions) -> Directions:
     return Directions(named, goal.destination, said.mode or goal.mode)
 
 
-def _free(bare: str, now: datetime, quotes: Quotes) -> Goal | None:
-    match = _FREE.match(bare)
-    if not match:
-        return None
-    rest, calendar = phrases.take_calendar(match["rest"])
-    day, days, when = _window(rest, now)
+def free(said: Clause) -> list[Goal]:
+    """Whether a time is free."""
+    rest, calendar = phrases.take_calendar(f"{said.group('before')} {said.group('rest')}")
+    day, days, when = _window(rest, said.now)
     if when.day_doubt or when.clock_doubt or when.dial:
-        return _doubtful(when, now)
+        return [_doubtful(when, said.now)]
     if when.day is None and when.clock is not None and days == DAYS:
-        start, _ = dates.start_of(when, now)
+        start, _ = dates.start_of(when, said.now)
         day, days = (start.date() if start else day), 1
-    return Listing(day, days, free=when, calendar=quotes.show(calendar) if calendar else None)
+    return [Listing(day, days, free=when, calendar=said.quotes.show(calendar) if calendar else None)]
 
 
-def _when(bare: str, now: datetime, quotes: Quotes) -> Goal | None:
-    match = _WHEN.match(bare)
-    if not match:
-        return None
-    day, days, when = _window(match["ref"], now)
+def when_is(said: Clause) -> list[Goal]:
+    day, days, when = _window(said.group("ref"), said.now)
     if when.day_doubt:
-        return _doubtful(when, now)
-    ref = reference(match["ref"], now, quotes)
-    return Listing(day, days if when.day else 2 * DAYS, words=ref.words)
+        return [_doubtful(when, said.now)]
+    words = reference(said.group("ref"), said.now, said.quotes).words
+    return [Listing(day, days if when.day else 2 * DAYS, words=words)]
 
 
-def _listing(bare: str, now: datetime, quotes: Quotes) -> Goal | None:
-    if not _LIST.match(bare):
-        return None
-    rest, calendar = phrases.take_calendar(bare)
-    day, days, when = _window(rest, now)
+def listing(said: Clause) -> list[Goal]:
+    rest, calendar = phrases.take_calendar(said.text)
+    day, days, when = _window(rest, said.now)
     if when.day_doubt:
-        return _doubtful(when, now)
-    return Listing(day, days, calendar=quotes.show(calendar) if calendar else None)
+        return [_doubtful(when, said.now)]
+    return [Listing(day, days, calendar=said.quotes.show(calendar) if calendar else None)]
+
+
+def slots(said: Clause) -> list[Goal]:
+    """Times that are free. To find one for something is to make that event."""
+    day, days, when = _window(re.sub(r"\bfit\s+in\b", "fit", said.text, flags=_I), said.now)
+    if when.day_doubt:
+        return [_doubtful(when, said.now)]
+    people = phrases.company(re.sub(r"\b(?:for|meet|see)\s+", "with ", said.text), said.quotes)
+    wanted = said.match.groupdict().get("find")
+    name = f"Meeting with {' and '.join(people)}" if people else None
+    name = f"和{'、'.join(people)}开会" if people and not people[0].isascii() else name
+    event = Create(name, dates.When(minutes=when.minutes), people=people) if wanted else None
+    return [Slots(day, days, when.half, when.minutes, event)]
 
 
 def _doubtful(when: dates.When, now: datetime) -> Unclear:
@@ -148,18 +120,16 @@ def _month(today: date, following: bool) -> tuple[date, int]:
     return (first, (after - first).days) if following else (today, (first - today).days)
 
 
-def _maps(bare: str, quotes: Quotes) -> Goal | None:
-    match = _DIRECTIONS.match(bare)
-    if match:
-        way = _route(quotes.show(match["rest"]))
-        return Directions(way.origin, way.destination, way.mode or _mode(bare))
-    match = _PLACES.match(bare)
-    if not match:
-        return None
-    query = quotes.show(match["query"])
+def way(said: Clause) -> list[Goal]:
+    found = _route(said.quotes.show(said.group("rest")))
+    return [Directions(found.origin, found.destination, found.mode or _mode(said.text))]
+
+
+def places(said: Clause) -> list[Goal]:
+    query = said.quotes.show(said.group("query"))
     near = _NEAR.search(f" {query}")
     what = phrases.name_of(_NEAR.sub("", f" {query}").strip().removeprefix("the nearest ").removeprefix("nearest "))
-    return Places(what.lower() if what else None, place(near["near"]) if near else None)
+    return [Places(what.lower() if what else None, place(near["near"]) if near else None)]
 
 
 def _route(text: str) -> Directions:

@@ -8,15 +8,20 @@ from assent.review.dialects.verdicts import message_of
 from assent.review.model.questions import Action, Verb, Verdict
 
 VERBS = {"approve": Verb.APPROVE, "edit": Verb.EDIT, "reject": Verb.REJECT, "respond": Verb.RESPOND}
-PARTS = {"key": "", "verb": "type", "args": "edited_action.args", "name": "edited_action.name"}
-"""The paths of a verdict's parts in a decision object."""
+EDITED = "edited_action"
 
 
-def write(action: Action, verdict: Verdict) -> Json:
+def parts(edited: str = EDITED) -> dict[str, str]:
+    """The paths of a verdict's parts in a decision object."""
+    return {"key": "", "verb": "type", "args": f"{edited}.args", "name": f"{edited}.name"}
+
+
+def write(action: Action, verdict: Verdict, edited: str = EDITED) -> Json:
+    """`edited` is the name of the field with the edited call."""
     match verdict.verb:
         case Verb.EDIT:
             name = action.name if verdict.name is None else verdict.name
-            return {"type": "edit", "edited_action": {"name": name, "args": verdict.args}}
+            return {"type": "edit", edited: {"name": name, "args": verdict.args}}
         case Verb.RESPOND:
             return {"type": "respond", "message": verdict.message}
         case Verb.REJECT:
@@ -26,16 +31,16 @@ def write(action: Action, verdict: Verdict) -> Json:
             return {"type": "approve"}
 
 
-def read(key: str, decision: Fields, action: Action | None) -> Verdict | None:
+def read(key: str, decision: Fields, action: Action | None, edited: str = EDITED) -> Verdict | None:
     """The verdict in one decision object. A message beside an approval is kept, for the rules to refuse."""
     verb = decision.choice("type", VERBS)
     message = decision.optional_text("message")
     if verb == Verb.EDIT:
-        edited = decision.inside("edited_action")
+        call = decision.inside(edited)
         asked = action.name if action else None
-        name = edited.text("name")
-        args = edited.mapping("args")
+        name = call.text("name")
+        args = call.mapping("args")
         return Verdict(key, verb, args=args, name=None if name == asked else name, message=message or None)
-    if decision.get("edited_action") is not None:
-        decision.fault("edited_action", "is allowed only with edit")
+    if decision.get(edited) is not None:
+        decision.fault(edited, "is allowed only with edit")
     return None if verb is None else Verdict(key, verb, message=message or None)

@@ -23,7 +23,7 @@ EXACT = True
 HEARS = frozenset({Verb.REJECT, Verb.RESPOND})
 
 _RULES = {**RULES, Verb.EDIT: EDIT_SAME_TOOL}
-_ANSWER = Layout("", lambda index: "", decisions.PARTS)
+_ANSWER = Layout("", lambda index: "", decisions.parts())
 _MAX_HOPS = 8
 
 

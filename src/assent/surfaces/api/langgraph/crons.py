@@ -85,7 +85,8 @@ Modes = Mode | Annotated[list[Mode], Field(max_length=MOST_LISTED)]
 
 
 class CronChange(BaseModel):
-    """Fields that are not listed are kept in the payload and have no effect, as on LangGraph's server."""
+    """Fields that are not listed are kept in the payload and have no effect, as on LangGraph's server. Null is the same
+    as absent, but for `end_time`."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
 
@@ -112,7 +113,8 @@ class CronChange(BaseModel):
 
     def wanted(self, sent: Object) -> Wanted:
         given = {name: getattr(self, name) for name in _OF_CRON if name in self.model_fields_set}
-        return Wanted(given=given, payload=sent, metadata=self.metadata)
+        payload = {name: value for name, value in sent.items() if value is not None or name == "end_time"}
+        return Wanted(given=given, payload=payload, metadata=self.metadata)
 
 
 class NewCron(CronChange):

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Response, WebSocket
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import ValidationError
 
-from assent.errors import AssentError, BadRequest, Invalid, Problem
+from assent.errors import AssentError, BadRequest
 from assent.kernel import jsonable
 from assent.runs.events.commands import Commands
 from assent.runs.events.model.channels import BadSelection, counted, selection
@@ -22,6 +22,7 @@ from assent.surfaces.api.langgraph.event_sockets import EventSocket
 from assent.surfaces.api.langgraph.routing import router
 from assent.surfaces.api.langgraph.runbody import RunBody
 from assent.surfaces.http.authentication import Caller
+from assent.surfaces.http.errors import invalid
 from assent.threads.run_requests import RunRequest
 
 _Responses = dict[int | str, dict[str, Any]]
@@ -71,8 +72,7 @@ def _run_request(fields: dict[str, Any]) -> RunRequest:
     try:
         return RunBody.model_validate(fields).request()
     except ValidationError as error:
-        problems = [Problem(".".join(map(str, fault["loc"])), fault["msg"]) for fault in error.errors()]
-        raise Invalid(problems=problems) from None
+        raise invalid(error) from None
 
 
 async def sent(events: EventStreams, opened: ThreadEvents) -> AsyncIterator[bytes]:

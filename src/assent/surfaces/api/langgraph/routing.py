@@ -9,13 +9,12 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict
 
 from assent.errors import Invalid, InvalidJson
 from assent.kernel import canonical, fair_threads
 from assent.surfaces.http.limits.execution import executed
-from assent.surfaces.http.routing import StrictRequest, as_json, holds_nul, read, require_declared
+from assent.surfaces.http.routing import DeferredRoute, StrictRequest, as_json, holds_nul, read, require_declared
 
 NOT_JSON = "Invalid JSON in request body"
 
@@ -56,7 +55,7 @@ async def _require_storable(text: bytes, value: Any) -> None:
         raise Invalid("a text in the body contains the character U+0000, which cannot be stored")
 
 
-class LangGraphRoute(APIRoute):
+class LangGraphRoute(DeferredRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
         field = self.body_field

@@ -65,10 +65,10 @@ class RunBody(BaseModel):
     interrupt_before: Nodes = None
     interrupt_after: Nodes = None
     multitask_strategy: Strategy | None = None
-    if_not_exists: Literal["create", "reject"] = "reject"
-    after_seconds: float | None = Field(None, ge=0, le=366 * 86400)
-    on_disconnect: Literal["cancel", "continue"] = "continue"
-    on_completion: Literal["delete", "keep"] = "delete"
+    if_not_exists: Literal["create", "reject"] | None = None
+    after_seconds: float | None = Field(None, ge=0, le=366 * 86400, strict=True)
+    on_disconnect: Literal["cancel", "continue"] | None = None
+    on_completion: Literal["delete", "keep"] | None = None
     durability: Literal["sync", "async", "exit"] | None = None
     checkpoint_during: bool | None = None
     webhook: str | None = Field(None, max_length=2000)
@@ -76,7 +76,7 @@ class RunBody(BaseModel):
     @field_validator("stream_mode", mode="before")
     @classmethod
     def _listed(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value or ["values"]
+        return [value] if isinstance(value, str) else ["values"] if value in (None, []) else value
 
     @field_validator("config", mode="before")
     @classmethod

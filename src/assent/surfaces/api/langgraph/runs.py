@@ -7,7 +7,6 @@ import json
 from collections.abc import AsyncIterator, Collection
 from contextlib import suppress
 from typing import Annotated, Any
-from uuid import UUID
 
 from fastapi import APIRouter, Body, Header, Query, Response
 from fastapi.responses import JSONResponse, StreamingResponse
@@ -25,6 +24,7 @@ from assent.surfaces.http.limits.execution import Executing, Execution
 from assent.threads.bus import Subscription
 from assent.threads.model.frames import STATE_UPDATE, position_of, seq_of
 from assent.threads.model.runs import Cancel, Run, RunStatus, run_view
+from assent.threads.model.threads import require_thread_id
 from assent.threads.run_requests import RunRequest
 
 Modes = Annotated[list[str] | None, Query(max_length=MOST_LISTED)]
@@ -220,15 +220,8 @@ async def _waited(
 def _request(body: RunBody, thread_id: str | None) -> RunRequest:
     """The id of a thread that the run creates must be a UUID."""
     if body.if_not_exists == "create" and thread_id is not None:
-        _require_uuid(thread_id)
+        require_thread_id(thread_id)
     return body.request()
-
-
-def _require_uuid(thread_id: str) -> None:
-    try:
-        UUID(thread_id)
-    except ValueError:
-        raise Invalid("thread_id: not a UUID", hint="use POST /threads to create one with a generated id") from None
 
 
 async def _joined(runs: Runs, caller: Principal, run: Run, cancel: bool) -> Response:

@@ -12,7 +12,7 @@ from assent.surfaces.cli import output
 from assent.surfaces.cli.remote import Place, Remote, View, call, keeper, placed
 
 Named = Annotated[str, typer.Argument(help="The agent, by name or id.")]
-Parent = Annotated[str | None, typer.Option(help="The agent that it works for, by name or id.")]
+Parent = Annotated[str | None, typer.Option(help="The agent that it works for, by name or id (in lists by name).")]
 Human = Annotated[str | None, typer.Option(help="The person who reviews its work.")]
 FromSource = Annotated[Source | None, typer.Option(help="`system` for agents of the operators.")]
 _PATH = "/api/agents"
@@ -30,11 +30,19 @@ def commands() -> typer.Typer:
 
 
 @placed
-def list_agents(place: Place) -> None:
-    """List the agents by name."""
+def list_agents(
+    place: Place,
+    text: Annotated[str | None, typer.Option(help="A part of the name.")] = None,
+    parent: Parent = None,
+    human: Human = None,
+    source: FromSource = None,
+) -> None:
+    """List the agents by name, or those that match all options."""
+    given: dict[str, Any] = {"text": text, "parent": parent, "human": human, "source": source}
+    wanted = {name: value for name, value in given.items() if value is not None}
 
     async def use(remote: Remote) -> list[View]:
-        return [agent async for page in remote.pages(_PATH) for agent in page["items"]]
+        return [agent async for page in remote.pages(_PATH, **wanted) for agent in page["items"]]
 
     rows = call(place, use, who=keeper)
     if place.as_json:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assent.app import load_project, open_backfill
 from assent.errors import NotFound
-from assent.surfaces.cli import output
+from assent.surfaces.cli import output, progress
 from assent.surfaces.cli.options import AsJson, Config, Database, settings
 
 if TYPE_CHECKING:
-    from assent.runs.backfill import OnProgress, Report
+    from assent.runs.backfill import Report
 
 _LINES_EVERY = 100
 """Threads per progress line if standard error is not a terminal."""
@@ -41,7 +38,7 @@ def backfill(
 
     async def use() -> Report:
         async with open_backfill(conf, graphs) as filling:
-            with _progress() as on_progress:
+            with progress.shown("paused threads", lines_every=_LINES_EVERY) as on_progress:
                 return await filling.run(on_progress, tenant=tenant, dry_run=dry_run)
 
     _say(asyncio.run(use()), dry_run=dry_run, as_json=as_json)
@@ -58,22 +55,3 @@ def _say(report: Report, *, dry_run: bool, as_json: bool) -> None:
         output.say(f"paused threads: {report.threads}, {missing}")
     if problems:
         raise typer.Exit(1)
-
-
-@contextmanager
-def _progress() -> Iterator[OnProgress]:
-    """A bar on a terminal, and lines otherwise."""
-    if not sys.stderr.isatty():
-        yield _line
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task("paused threads", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def _line(done: int, total: int) -> None:
-    if done % _LINES_EVERY == 0 or done == total:
-        output.say(f"paused threads: {done} of {total}", to_stderr=True)

@@ -7,6 +7,7 @@ from importlib.metadata import version as installed
 
 import typer
 
+from assent.settings import read_assistant_settings
 from assent.surfaces.cli import output
 from assent.surfaces.cli.options import AsJson, Config, Database, loaded
 
@@ -17,11 +18,17 @@ def add_to(app: typer.Typer) -> None:
 
 
 def config(config: Config = None, database: Database = None, as_json: AsJson = False) -> None:
-    """Print every setting in force and where it comes from."""
+    """Print every setting in force, the assistant's included, and where it comes from."""
     conf = loaded(config=config, database=database)
     values = conf.settings.model_dump(mode="json")
     values["database"] = conf.settings.database_shown
     rows = [{"setting": name, "value": value, "from": conf.origins[name]} for name, value in values.items()]
+    given = read_assistant_settings()
+    names = dict(zip(given.shown(), type(given).model_fields, strict=True))
+    rows += [
+        {"setting": name, "value": value, "from": name if names[name] in given.model_fields_set else "default"}
+        for name, value in given.shown().items()
+    ]
     if as_json:
         return output.emit(rows)
     output.table(rows, ["setting", "value", "from"], empty="")

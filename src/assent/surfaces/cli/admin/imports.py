@@ -11,6 +11,7 @@ import typer
 
 from assent.app import load_project, open_importing
 from assent.errors import Invalid
+from assent.extras import require
 from assent.identity.model.access import operator
 from assent.surfaces.cli import output
 from assent.surfaces.cli.options import TENANT, AsJson, Config, Database, Tenant, settings
@@ -88,6 +89,7 @@ async def _open(source: str, api_key: str | None) -> Source:
         from assent.runs.sources.server import ServerSource
 
         return ServerSource(source, api_key)
+    require("import", "reading a checkpointer's tables")
     from assent.runs.sources.tables import PostgresTables, SqliteTables
 
     if scheme in ("postgres", "postgresql"):

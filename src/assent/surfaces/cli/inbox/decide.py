@@ -14,7 +14,6 @@ from typing import Annotated, Any
 
 import typer
 
-from assent.client.inbox import item_path
 from assent.errors import AssentError, Invalid, StaleRevision
 from assent.surfaces.cli import output
 from assent.surfaces.cli.escapes import emit, escaped
@@ -74,7 +73,7 @@ def approve(
     yes: Yes = False,
 ) -> None:
     """Approve items as they are."""
-    plan, seen = _Plan("approve", _word("approve"), action, others), _Seen(revision, hash)
+    plan, seen = _Plan("approve", _word("approve"), action, others), Seen(revision, hash)
     several = len(item_ids) > 1
     each(item_ids, lambda name: _decide(place, name, plan, seen, notes=notes, grace=grace, yes=yes, several=several))
 
@@ -102,7 +101,7 @@ def edit(
         return {"key": asked["key"], "verb": "edit", "args": after}
 
     plan = _Plan("edit", say, action, others)
-    _decide(place, item_id, plan, _Seen(revision, hash), notes=notes, grace=grace, yes=yes)
+    _decide(place, item_id, plan, Seen(revision, hash), notes=notes, grace=grace, yes=yes)
 
 
 def reject(
@@ -122,7 +121,7 @@ def reject(
     """Reject items; the agent receives the message."""
     said = _said(place, message, saved, "--message")
     said = said if message_file is None else edits.text(said, message_file, "--message")
-    plan, seen = _Plan("reject", _word("reject", said), action, others), _Seen(revision, hash)
+    plan, seen = _Plan("reject", _word("reject", said), action, others), Seen(revision, hash)
     several = len(item_ids) > 1
     each(item_ids, lambda name: _decide(place, name, plan, seen, notes=notes, grace=grace, yes=yes, several=several))
 
@@ -150,7 +149,7 @@ def respond(
         return _word("respond", message)(asked) | content
 
     plan = _Plan("respond", say, action, others)
-    _decide(place, item_id, plan, _Seen(revision, hash), notes=notes, grace=grace, yes=yes)
+    _decide(place, item_id, plan, Seen(revision, hash), notes=notes, grace=grace, yes=yes)
 
 
 def ignore(
@@ -166,7 +165,7 @@ def ignore(
 ) -> None:
     """Let the agent continue without an answer."""
     plan = _Plan("ignore", _word("ignore"), action, others)
-    _decide(place, item_id, plan, _Seen(revision, hash), notes=notes, grace=grace, yes=yes)
+    _decide(place, item_id, plan, Seen(revision, hash), notes=notes, grace=grace, yes=yes)
 
 
 def decide(
@@ -182,7 +181,7 @@ def decide(
     yes: Yes = False,
 ) -> None:
     """Decide several actions at once, each with its own verb."""
-    _decide(place, item_id, Each(words), _Seen(revision, hash), notes=notes, grace=grace, yes=yes)
+    _decide(place, item_id, Each(words), Seen(revision, hash), notes=notes, grace=grace, yes=yes)
 
 
 def request_revision(
@@ -203,12 +202,10 @@ def request_revision(
 
     def ask(item_id: str) -> None:
         async def use(server: Remote) -> View:
-            item = await server.item(item_id)
-            _Seen(revision, hash).check(item)
+            item: Any = await server.item(item_id)
+            Seen(revision, hash).check(item)
             _confirm(place, item, [f"request a revision: {escaped(said)}"], "request-revision", yes=yes)
-            body = {"revision": item["revision"], "hash": item["hash"], "notes": said, "grace_seconds": grace}
-            done: View = await server.send("POST", item_path(item["id"], "revision-request"), body)
-            return done
+            return dict(await server.inbox.request_revision(item, said, grace_seconds=grace))
 
         _report(place, call(place, use), several=len(item_ids) > 1)
 
@@ -233,9 +230,7 @@ def undo(place: Place, item_id: ItemId) -> None:
     """Undo your own decision during its grace period."""
 
     async def use(server: Remote) -> View:
-        item = await server.item(item_id)
-        done: View = await server.send("DELETE", item_path(item["id"], "decision"))
-        return done
+        return dict(await server.inbox.undo((await server.item(item_id))["id"]))
 
     _report(place, call(place, use))
 
@@ -250,7 +245,7 @@ def _said(place: Place, text: str | None, saved: str | None, option: str) -> str
     return str(reason["text"])
 
 
-class _Seen:
+class Seen:
     """The revision that the person has reviewed."""
 
     def __init__(self, revision: int | None, hash: str | None) -> None:
@@ -309,7 +304,7 @@ def _decide(
     place: Place,
     item_id: str,
     plan: _Plan | Each,
-    seen: _Seen,
+    seen: Seen,
     *,
     notes: str | None,
     grace: float,
@@ -317,14 +312,11 @@ def _decide(
     several: bool = False,
 ) -> None:
     async def use(server: Remote) -> View:
-        item = await server.item(item_id)
+        item: Any = await server.item(item_id)
         seen.check(item)
-        verdicts = plan.verdicts(item["actions"])
+        verdicts: Any = plan.verdicts(item["actions"])
         _confirm(place, item, _spelled(item, verdicts), plan.verb, yes=yes)
-        body = {"revision": item["revision"], "hash": item["hash"], "actions": verdicts}
-        body |= {"notes": notes, "grace_seconds": grace}
-        done: View = await server.send("POST", item_path(item["id"], "decision"), body)
-        return done
+        return dict(await server.inbox.decide(item, actions=verdicts, notes=notes, grace_seconds=grace))
 
     _report(place, call(place, use), several=several)
 

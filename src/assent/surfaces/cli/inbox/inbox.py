@@ -30,7 +30,7 @@ def commands() -> typer.Typer:
     app.command("list")(placed(list_items))
     app.command()(placed(get))
     decide.add_to(app)
-    for command in (resubmit, cancel, settle, reveal, comment, assign, claim, snooze):
+    for command in (resubmit, cancel, settle, reveal, comment, recommend, assign, claim, snooze):
         app.command()(placed(command))
     app.command()(placed(watch, database=False))
     app.command()(placed(triage, database=False))
@@ -156,10 +156,38 @@ def reveal(place: Place, item_id: ItemId) -> None:
 
 def comment(place: Place, item_id: ItemId, text: Annotated[str, typer.Argument(help="The comment.")]) -> None:
     """Comment on an item, for other people and for the agent; @NAME mentions a person."""
-    done = _changed(place, item_id, "POST", "comments", {"text": text})
+
+    async def use(server: Remote) -> View:
+        return dict(await server.inbox.comment((await server.item(item_id))["id"], text))
+
+    done = call(place, use)
     if place.as_json:
         return emit(done)
     output.say(f"commented: {done['id']}")
+
+
+def recommend(
+    place: Place,
+    item_id: ItemId,
+    verb: Annotated[
+        Literal["approve", "edit", "reject", "respond", "ignore"], typer.Argument(help="The recommended decision.")
+    ],
+    reason: Annotated[str, typer.Option(help="The reason, for the people who decide.")],
+    revision: decide.Revision = None,
+    hash: decide.Hash = None,
+) -> None:
+    """Recommend a decision to the people who decide; agents may, and it decides nothing."""
+    seen = decide.Seen(revision, hash)
+
+    async def use(server: Remote) -> View:
+        item: Any = await server.item(item_id)
+        seen.check(item)
+        return dict(await server.inbox.recommend(item, verb, reason))
+
+    done = call(place, use)
+    if place.as_json:
+        return emit(done)
+    output.say(f"recommended: {done['id']}")
 
 
 def assign(

@@ -5,12 +5,13 @@ It needs Textual: `pip install 'assent[triage]'`.
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
-from assent.client import AsyncInbox
-from assent.errors import ConfigError
+from assent.errors import Invalid
+from assent.extras import require
 from assent.surfaces.cli.remote import Place, Remote, call
 
 
@@ -18,14 +19,12 @@ def triage(
     place: Place, filter: Annotated[str, typer.Option(help="The items, as in `assent inbox list`.")] = "is:pending"
 ) -> None:
     """Decide items on an interactive screen; `?` lists its keys."""
-    try:
-        from assent.surfaces.cli.inbox.triage_screen import Triage
-    except ModuleNotFoundError as error:
-        if error.name != "textual":
-            raise
-        raise ConfigError("this screen needs Textual", hint="pip install 'assent[triage]'") from None
+    require("triage", "this screen")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Invalid("this screen needs a terminal", hint="assent inbox list and assent inbox approve work in a pipe")
+    from assent.surfaces.cli.inbox.triage_screen import Triage
 
     async def use(server: Remote) -> None:
-        await Triage(AsyncInbox(connection=server), filter).run_async()
+        await Triage(server.inbox, filter).run_async()
 
     call(place, use)

@@ -64,7 +64,7 @@ class Triage(App[None]):
 
     def __init__(self, inbox: AsyncInbox, filter: str) -> None:
         super().__init__()
-        self._inbox, self._filter = inbox, filter
+        self._inbox, self.filter = inbox, filter
         self._items: list[Summary] = []
         self._item: Item | None = None
         self._decided: str | None = None
@@ -164,11 +164,12 @@ class Triage(App[None]):
     # The line
 
     def action_search(self) -> None:
-        self._ask("Filter", self._search, self._filter)
+        self._ask("Filter", self._search, self.filter)
 
     async def _search(self, text: str) -> None:
-        self._filter = text
-        await self._load()
+        before, self.filter = self.filter, text
+        if not await self._load():
+            self.filter = before
 
     def action_keys(self) -> None:
         words = dict(KEYS)
@@ -205,18 +206,24 @@ class Triage(App[None]):
         try:
             await act()
         except AssentError as error:
-            return self._say(f"{error.message}{f' ({error.hint})' if error.hint else ''}")
+            return self._refused(error)
         if leaves:
             await self._load()
         self._say(said)
 
-    async def _load(self) -> None:
+    async def _load(self) -> bool:
+        """Shows the items of the filter, unless the server refuses it."""
+        try:
+            self._items = (await self._inbox.page(self.filter, limit=200))["items"]
+        except AssentError as error:
+            self._refused(error)
+            return False
+        await self._show_items()
+        return True
+
+    async def _show_items(self) -> None:
         listing = self.query_one("#list", ListView)
         index = listing.index or 0
-        try:
-            self._items = (await self._inbox.page(self._filter, limit=200))["items"]
-        except AssentError as error:
-            return self._say(error.message)
         await listing.clear()
         await listing.extend([ListItem(Label(_row(item), markup=False)) for item in self._items])
         if not self._items:
@@ -231,9 +238,12 @@ class Triage(App[None]):
             self._item = await self._inbox.get(item_id)
             comments = await self._inbox.comments(item_id)
         except AssentError as error:
-            return self._say(error.message)
+            return self._refused(error)
         view, said = dict(self._item), [dict(comment) for comment in comments]
         self.query_one("#item", Static).update("\n".join(shown(view, said)))
+
+    def _refused(self, error: AssentError) -> None:
+        self._say(f"{error.message}{f' ({error.hint})' if error.hint else ''}")
 
     def _say(self, text: str) -> None:
         self.query_one("#said", Label).update(text)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from assent.client import AsyncInbox, Change
+from assent.client import Change
 from assent.surfaces.cli import output
 from assent.surfaces.cli.escapes import escaped
 from assent.surfaces.cli.remote import Place, Remote, call, reader
@@ -26,7 +26,7 @@ def watch(
 
     async def use(server: Remote) -> None:
         chosen, shown = (await server.item(item))["id"] if item else None, 0
-        async with aclosing(AsyncInbox(connection=server).watch(after=after)) as changes:
+        async with aclosing(server.inbox.watch(after=after)) as changes:
             async for change in changes:
                 if chosen in (None, change["item"]["id"]):
                     _print(place, change)

@@ -19,6 +19,7 @@ from assent.identity.onboarding import Welcome
 from assent.kernel.background import Repeating, every
 from assent.runs.project.loader import LoadedGraphs
 from assent.settings import Mode, Settings
+from assent.surfaces import extensions
 from assent.surfaces.cli import output
 from assent.surfaces.cli.options import Config, Database, Host, Port, address, settings
 from assent.surfaces.cli.server import collector
@@ -114,6 +115,7 @@ async def _serve(conf: Settings, graphs: LoadedGraphs, reload: Reload, demonstra
         await _require_credentials(services, conf, graphs)
         secret_key.load(conf)  # fail at the start rather than at the first webhook
         audit_key.load(conf)
+        stack.push_async_callback(extensions.close)
         engine = await stack.enter_async_context(open_engine(services.store, graphs, conf))
         await stack.enter_async_context(custom_routes.lifespan(graphs.app))
         # before the welcome: its keys are shown once and would be lost if the port is in use

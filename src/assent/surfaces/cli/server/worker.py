@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from contextlib import AsyncExitStack
 
 import typer
 from sqlalchemy import make_url
@@ -13,6 +14,7 @@ from assent.app import load_project, open_engine, open_services
 from assent.errors import ConfigError
 from assent.runs.project.loader import LoadedGraphs
 from assent.settings import Mode, Settings
+from assent.surfaces import extensions
 from assent.surfaces.cli import output
 from assent.surfaces.cli.options import Config, Database, settings
 from assent.surfaces.cli.server import collector
@@ -44,7 +46,10 @@ async def _work(conf: Settings, graphs: LoadedGraphs) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     secret_key.load(conf)  # fail at the start rather than at the first webhook
-    async with open_services(conf) as services, open_engine(services.store, graphs, conf):
+    async with AsyncExitStack() as stack:
+        services = await stack.enter_async_context(open_services(conf))
+        stack.push_async_callback(extensions.close)
+        await stack.enter_async_context(open_engine(services.store, graphs, conf))
         lines = {"serving": served(conf, graphs), "data": shown(conf), "at once": str(conf.run_concurrency)}
         output.say("\nAssent worker\n" + "\n".join(f"  {name:<13}{value}" for name, value in lines.items()) + "\n")
         collector.started()

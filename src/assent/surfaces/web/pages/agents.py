@@ -12,10 +12,10 @@ from assent.errors import AssentError
 from assent.identity.agents import AgentChange, Agents
 from assent.identity.model.access import Principal, Scope
 from assent.identity.model.agents import Source
-from assent.review.agent_rules import AgentPolicies
 from assent.review.inbox import Inbox
 from assent.review.model.policies import Effect
 from assent.review.model.routing import Route
+from assent.review.policy.agent_rules import AgentPolicies
 from assent.review.workspace_reviews import WorkspaceReviews
 from assent.surfaces.http.authentication import Caller
 from assent.surfaces.web.errors import PageRoute, mendable
@@ -162,7 +162,9 @@ class AgentsDesk:
     ) -> Response:
         agent = await self.agents.get(caller, agent_id)
         settings = await self.policies.of(caller, agent.id)
-        items = await self._inbox.list(caller, filter=f"is:pending agent:{agent.id} for:anyone", limit=MOST_ITEMS)
+        items = await self._inbox.list(
+            caller, filter=f"is:pending agent:{agent.id} for:anyone", limit=MOST_ITEMS, arguments=True
+        )
         routing = await self._reviews.routings(caller, [agent.id])
         return await self._draw(
             caller,

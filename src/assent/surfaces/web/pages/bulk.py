@@ -17,11 +17,12 @@ from assent.identity.model.access import Principal
 from assent.review.inbox import MOST_AT_ONCE, Inbox, Named
 from assent.review.model.questions import Verb
 from assent.surfaces.http.authentication import Caller
+from assent.surfaces.web import titles
 from assent.surfaces.web.errors import PageRoute
 from assent.surfaces.web.language import gettext as _
 from assent.surfaces.web.pages.inbox import new_key
 from assent.surfaces.web.text.words import ASKS_TWICE
-from assent.surfaces.web.views import decisions, titles
+from assent.surfaces.web.views import decisions, looks
 from assent.surfaces.web.views.shell import Shell
 
 _VERBS = {"approval": Verb.APPROVE, "rejection": Verb.REJECT}
@@ -41,7 +42,7 @@ class Outcome:
 
     @property
     def cautions(self) -> list[Mapping[str, Any]]:
-        return [caution for action in self.item["actions"] for caution in action["cautions"]] if self.item else []
+        return [caution for action in self.item["actions"] for caution in looks.cautions(action)] if self.item else []
 
     @property
     def undo_until(self) -> str | None:

@@ -34,14 +34,20 @@ class Typed:
     name: str = ""
     key: str = ""
     graphs: str = ""
+    headers: str = ""
+    stringify_args: bool = False
 
     def wanted(self) -> Wanted:
-        graphs = [graph for graph in self.graphs.replace(",", " ").split() if graph]
-        return Wanted(self.name, self.url, self.key.strip() or None, {}, graphs)
+        graphs = self.graphs.replace(",", " ").split()
+        named = (line.partition(":") for line in self.headers.splitlines() if line.strip())
+        headers = {name.strip(): value.strip() for name, _, value in named}
+        return Wanted(self.name, self.url, self.key.strip() or None, headers, graphs, self.stringify_args)
 
 
-def _typed(url: Text = "", name: Text = "", key: Text = "", graphs: Text = "") -> Typed:
-    return Typed(url, name, key, graphs)
+def _typed(
+    url: Text = "", name: Text = "", key: Text = "", graphs: Text = "", headers: Text = "", stringify_args: Text = ""
+) -> Typed:
+    return Typed(url, name, key, graphs, headers, stringify_args == "yes")
 
 
 def routes(deployments: RemoteDeployments, shell: Shell) -> APIRouter:

@@ -14,7 +14,7 @@ from assent.kernel.store.paging import LARGEST_PAGE
 from assent.kernel.store.ports import Store
 from assent.review.model.policies import ASK_ALL, to_json
 from assent.review.model.policy_text import to_toml
-from assent.review.policies import Policies, Replay
+from assent.review.policy.policies import Policies, Replay
 from assent.review.rows.policies import Version
 from assent.review.samples import Samples
 from assent.surfaces.http.authentication import Caller

@@ -15,15 +15,16 @@ from assent.errors import AssentError, Forbidden, Invalid
 from assent.identity.model.access import Principal, Scope
 from assent.review.model.policy_text import standing_lines
 from assent.review.model.rules.limits import Bound
-from assent.review.policies import Policies
-from assent.review.standing import ArgumentLimit, OwnValue, Proposal, StandingTerms
+from assent.review.policy.policies import Policies
+from assent.review.policy.standing import ArgumentLimit, OwnValue, Proposal, StandingTerms
 from assent.surfaces.http.authentication import Caller
+from assent.surfaces.web import titles
 from assent.surfaces.web.errors import PageRoute, mendable
 from assent.surfaces.web.language import gettext as _
 from assent.surfaces.web.pages.desk import Desk
 from assent.surfaces.web.pages.inbox import new_key
 from assent.surfaces.web.text.words import resolution_sign
-from assent.surfaces.web.views import decisions, titles
+from assent.surfaces.web.views import decisions
 from assent.surfaces.web.views.shell import Shell
 
 LIFETIMES = {"1d": "1 day", "7d": "7 days", "30d": "30 days", "90d": "90 days"}

@@ -17,10 +17,11 @@ from assent.review.inbox import Inbox
 from assent.settings import Mode, Settings
 from assent.surfaces.http.authentication import Caller
 from assent.surfaces.http.origins import address_of
+from assent.surfaces.web import titles
 from assent.surfaces.web.errors import PageRoute
-from assent.surfaces.web.views import conversation, thread_page
 from assent.surfaces.web.views.shell import Shell
-from assent.surfaces.web.views.thread_page import Sources
+from assent.surfaces.web.views.threads import conversation, thread_page
+from assent.surfaces.web.views.threads.thread_page import Sources
 from assent.threads.model.assistants import Assistant
 from assent.threads.model.assistants import Query as AssistantQuery
 from assent.threads.model.threads import Query as ThreadQuery
@@ -64,7 +65,8 @@ class Row:
     """Whether the thread waits for a person."""
 
 
-def routes(sources: Sources, shell: Shell, settings: Settings) -> APIRouter:
+def routes(sources: Sources, shell: Shell, settings: Settings, *, admits_studio: bool) -> APIRouter:
+    """`admits_studio`: whether Studio may call this server from a browser."""
     web = APIRouter(prefix="/inbox/threads", include_in_schema=False, route_class=PageRoute)
 
     @web.get("")
@@ -95,6 +97,7 @@ def routes(sources: Sources, shell: Shell, settings: Settings) -> APIRouter:
     ) -> Response:
         page = await _page(sources, caller, str(thread_id), before)
         saved = await shell.inbox(caller, inbox) if inbox else None
+        is_elsewhere = page.studio is not None or bool(saved and saved["url"])
         return await shell.show(
             caller,
             "thread.html",
@@ -106,6 +109,9 @@ def routes(sources: Sources, shell: Shell, settings: Settings) -> APIRouter:
             run_signs=thread_page.RUNS,
             before=before,
             studio=page.studio or thread_page.studio_link(page.thread.id, _deployment(request, settings, saved)),
+            refuses_studio=not (admits_studio or is_elsewhere),
+            is_dev=settings.mode is Mode.DEV,
+            studio_origin=thread_page.STUDIO_ORIGIN,
         )
 
     return web
@@ -142,9 +148,9 @@ async def _rows(
     sources: Sources, caller: Principal, query: ThreadQuery, assistants: Sequence[Assistant]
 ) -> tuple[list[Row], bool]:
     threads, more = await sources.threads.search(caller, query, interrupts=False, reveal=False)
-    titles = await _asked(sources.inbox, caller, [thread.id for thread in threads if thread.waits])
+    headings = await _asked(sources.inbox, caller, [thread.id for thread in threads if thread.waits])
     names = {assistant.id: assistant.name for assistant in assistants if not assistant.is_graphs_own}
-    return [_row(thread, titles.get(thread.id, ""), names) for thread in threads], more
+    return [_row(thread, headings.get(thread.id, ""), names) for thread in threads], more
 
 
 def _row(thread: Thread, asked: str, names: dict[str, str]) -> Row:
@@ -158,10 +164,10 @@ def _row(thread: Thread, asked: str, names: dict[str, str]) -> Row:
 
 
 async def _asked(inbox: Inbox, caller: Principal, thread_ids: Sequence[str]) -> dict[str, str]:
-    """The title of the newest pending item of each thread."""
-    titles: dict[str, str] = {}
+    """The heading of the newest pending item of each thread."""
+    headings: dict[str, str] = {}
     for start in range(0, len(thread_ids), _AT_ONCE):
         some = ",".join(thread_ids[start : start + _AT_ONCE])
-        for item in (await inbox.list(caller, filter=f"is:pending thread:{some}", limit=200)).items:
-            titles.setdefault(item["source"]["thread_id"], item["title"])
-    return titles
+        for item in (await inbox.list(caller, filter=f"is:pending thread:{some}", limit=200, arguments=True)).items:
+            headings.setdefault(item["source"]["thread_id"], titles.row_heading(item))
+    return headings

@@ -14,6 +14,10 @@ _SECRET = re.compile(
 )
 
 
+FIELDS = "Requested fields"
+"""The label of the list that stands where there is no input for each field."""
+
+
 @renders("form")
 def form(item: View) -> Rendering | None:
     forms = actions(item)
@@ -26,7 +30,7 @@ def form(item: View) -> Rendering | None:
     secrets = [name for name, field in fields.items() if _is_secret(name, mapping(field))]
     return Rendering(
         Text(message, large=True) if message else None,
-        Facts({"Requested fields": [_field(name, mapping(field), name in needed) for name, field in fields.items()]}),
+        Facts({FIELDS: [_field(name, mapping(field), name in needed) for name, field in fields.items()]}),
         Caution("Asks for a secret. Check who receives it.", ", ".join(secrets)) if secrets else None,
     )
 

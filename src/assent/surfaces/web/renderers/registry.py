@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from assent.surfaces.web.renderers.blocks import Block, Caution, Facts, Heading, Rendering
 from assent.surfaces.web.renderers.plain import plain
-from assent.surfaces.web.renderers.values import amounts
+from assent.surfaces.web.renderers.values import amounts, moments
 from assent.surfaces.web.renderers.values.reading import View, mapping
 from assent.surfaces.web.text import words
 from assent.surfaces.web.text.words import Sign
@@ -113,7 +113,13 @@ def _left_out(blocks: Sequence[Block], args: Mapping[str, Any]) -> dict[str, Any
 
 
 def _stands(leaf: str, text: str) -> bool:
-    return leaf in text or amounts.grouped(leaf) in text
+    return leaf in text or amounts.grouped(leaf) in text or _tells_moment(leaf, text)
+
+
+def _tells_moment(leaf: str, text: str) -> bool:
+    """Whether the text has this time, to the last digit that is not zero."""
+    moment = moments.read(leaf)
+    return moment is not None and not (moment.at.second or moment.at.microsecond) and str(moment) in text
 
 
 def _leaves(value: Any) -> Iterator[str]:

@@ -10,7 +10,7 @@ export const texts = () => bar()?.dataset ?? {};
 // State: `loading` another item, `sending` a form, `settling` just after an item appeared, or ready ("").
 
 /** A key or click that was meant for the previous item must not decide the new one. */
-const SETTLES = 400;
+export const SETTLES = 400;
 let busy = "";
 let focused;
 let timer;
@@ -43,12 +43,27 @@ export function settle() {
   release();
   busy = "settling";
   bar()?.toggleAttribute("inert", true);
-  clearTimeout(timer);
-  timer = setTimeout(() => {
-    busy = "";
-    bar()?.toggleAttribute("inert", false);
-  }, SETTLES);
+  wait();
 }
+
+function wait() {
+  clearTimeout(timer);
+  timer = setTimeout(read, SETTLES);
+}
+
+/** Somebody who clicks or types while nothing can be decided has not begun to read: the wait starts again. */
+for (const kind of ["pointerdown", "keydown"]) addEventListener(kind, () => busy === "settling" && wait(), true);
+
+/** The second click of a double click is meant for what was in this place before. */
+document.addEventListener(
+  "click",
+  (event) => {
+    if (event.detail < 2 || !event.target.closest(":is(#bar, .many, .proposal, .question) button")) return;
+    event.preventDefault();
+    event.stopPropagation();
+  },
+  true,
+);
 
 /** The person works on this item: it is read. */
 export function read() {
@@ -97,9 +112,11 @@ function pair(field) {
   return was;
 }
 
+const nameOf = (field) => find(".name", field.closest(".field")).firstChild.textContent.trim();
+
 function line(field) {
   const row = made("p", {});
-  row.append(made("span", { className: "name", textContent: find(".name", field.closest(".field")).firstChild.textContent.trim() }), pair(field));
+  row.append(made("span", { className: "name", textContent: nameOf(field) }), pair(field));
   return row;
 }
 
@@ -145,6 +162,7 @@ export function weigh(by) {
   if (!bar()) return;
   const told = find("[data-says]");
   told.dataset.initial ??= told.textContent;
+  showInBar(n);
   if (!button || !["approve", "edit", ""].includes(button.value)) return void (told.textContent = told.dataset.initial);
   button.dataset.first ??= button.firstChild.textContent;
   if (!several()) {
@@ -169,6 +187,17 @@ export function weigh(by) {
   button.toggleAttribute("data-waits", !button.name && left > 0);
   told.textContent = summary(decided, left, n) || told.dataset.initial;
 }
+
+/** Below what will happen: the sentence of the call, or what the person changed in it. */
+function showInBar(n) {
+  const place = find("[data-changes]");
+  if (!place) return;
+  place.dataset.initial ??= place.textContent;
+  place.textContent = n ? changedIn(detail).map(inWords).join(", ") : place.dataset.initial;
+}
+
+const inWords = (field) => `${nameOf(field)}: ${brief(field.dataset.shown)} → ${brief(value(field))}`;
+const brief = (text) => visible(text.length > 40 ? `${text.slice(0, 40)}…` : text) || "∅";
 
 function summary(decided, left, n) {
   const of = (names) => decided.filter((one) => names.includes(one.verb)).length;
@@ -201,7 +230,7 @@ function discard() {
     if (edit?.checked) edit.checked = false;
   }
   weigh();
-  find("[data-primary]")?.focus();
+  find("h2").focus({ preventScroll: true }); // a key that is still held must not approve
 }
 
 /** Whether the form may be sent now; otherwise says why, and leads to what is missing. */

@@ -28,8 +28,8 @@ function signIn() {
   signing ??= new Promise((resolve) => {
     keepLocally();
     fetch("/login").then(async (response) => {
-      const dialog = document.createElement("dialog");
-      dialog.append(...find("main", parsed(await response.text())).childNodes);
+      const dialog = Object.assign(document.createElement("dialog"), { className: "narrow" });
+      dialog.append(...find("main", parsed(await response.text())).childNodes, Object.assign(document.createElement("p"), { textContent: texts().signedOut ?? "" }));
       dialog.setAttribute("aria-label", texts().resume ?? "");
       const form = find("form", dialog);
       form.addEventListener("submit", async (event) => {
@@ -55,7 +55,7 @@ async function show(response, push = true) {
   const address = new URL(response.headers.get("Assent-Location") ?? response.url, location.href);
   if (!find("[data-item]", parsed(html))) return elsewhere(response, html);
   const before = find("[data-item]", detail)?.dataset;
-  const [item, hash] = [before?.item, before?.hash];
+  const [item, hash, status] = [before?.item, before?.hash, before?.status];
   ++turn;
   clean = true;
   detail.innerHTML = html;
@@ -66,7 +66,7 @@ async function show(response, push = true) {
   mark();
   prepare(detail);
   report(detail);
-  if (now.item !== item || now.hash !== hash) settle();
+  if (now.item !== item || now.hash !== hash || now.status !== status) settle();
   else release();
   if (now.item !== item) find("h2", detail).focus({ preventScroll: true });
   if (address.hash) find(address.hash, detail)?.scrollIntoView();
@@ -458,10 +458,13 @@ function restoreLocally() {
   saving = setTimeout(saveDraft, 500);
 }
 
+// Until the server has dropped the draft, an update of the page would bring it back.
 detail?.addEventListener("discarded", () => {
   forgetLocally();
   clearTimeout(saving);
-  saving = setTimeout(saveDraft, 0);
+  clean = false;
+  ++turn;
+  saving = setTimeout(() => saveDraft().then(soonRefresh), 0);
 });
 
 document.addEventListener("input", (event) => {
@@ -552,7 +555,7 @@ function renewDetail(changed, asked) {
   const article = find("[data-item]", detail);
   if (!article || !changed.has(article.dataset.item)) return;
   if (sending) return void since.add(article.dataset.item);
-  if (!occupied(article)) return reload();
+  if (!occupied(article)) return clean ? reload() : void since.add(article.dataset.item);
   const { hash, status } = asked.get(article.dataset.item) ?? article.dataset;
   if ((hash === article.dataset.hash && status === article.dataset.status) || find(".stale", article)) return;
   const notice = Object.assign(document.createElement("div"), { className: "notice mild stale" });

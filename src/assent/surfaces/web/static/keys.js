@@ -99,10 +99,20 @@ function shortcut(event) {
   return true;
 }
 
-/** Sends the dialog that is open, or what the bar says. */
+/** Enter in a field of the decision sends nothing: it chooses, or says which keys send. */
+function entered(event) {
+  const { target } = event;
+  if (target.nodeName !== "INPUT" || target.form?.id !== "decision") return;
+  event.preventDefault();
+  if (["radio", "checkbox"].includes(target.type)) target.click();
+  else swallowed("Enter", texts().enter);
+}
+
+/** Sends the form that somebody writes in, or what the bar says unless a dialog covers it. */
 function send() {
   const within = document.querySelector("[popover]:popover-open") ?? document.activeElement?.closest("form:not(#decision), .dialog");
-  const button = within?.querySelector("button:not([type=button])") ?? document.querySelector("[data-primary]");
+  const primary = document.querySelector("dialog:modal") ? null : document.querySelector("[data-primary]");
+  const button = within?.querySelector("button:not([type=button])") ?? primary;
   const why = refusal();
   if (why) swallowed("Ctrl Enter", why);
   else button?.click();
@@ -118,6 +128,7 @@ export function setUpKeys({ open, toggle }) {
     "?": () => help?.showModal(),
   };
   addEventListener("keydown", (event) => {
+    if (event.defaultPrevented) return;
     const command = event.ctrlKey || event.metaKey;
     if (command && event.key.toLowerCase() === "k") {
       event.preventDefault();
@@ -125,7 +136,7 @@ export function setUpKeys({ open, toggle }) {
     }
     if (command && event.key === "Enter" && document.getElementById("detail")) {
       event.preventDefault();
-      return send();
+      return event.repeat ? undefined : send();
     }
     if (command || event.altKey || event.repeat) return;
     if (event.key === "Escape") {
@@ -133,6 +144,7 @@ export function setUpKeys({ open, toggle }) {
       if (typing(event.target)) event.target.blur();
       return;
     }
+    if (event.key === "Enter") return entered(event);
     if (event.key.length !== 1) return;
     if (typing(event.target)) return void (last = burst = event.timeStamp);
     if (document.querySelector("[popover]:popover-open")) return;
@@ -178,7 +190,7 @@ function palette() {
     const text = input.value.trim();
     soon = setTimeout(async () => {
       const items = text.length > 1 ? await search(text) : [];
-      if (text === input.value.trim()) options.append(...items.map((item) => option(`${item.title} ${item.summary}`.slice(0, 90), () => location.assign(`/inbox/${item.id}`), "", dialog)));
+      if (text === input.value.trim()) options.append(...items.map((item) => option(item.title, () => location.assign(item.address), "", dialog, item.summary)));
     }, 200);
   });
   dialog.addEventListener("keydown", (event) => {
@@ -196,9 +208,10 @@ function palette() {
   dialog.showModal();
 }
 
-function option(name, act, key, dialog) {
+function option(name, act, key, dialog, more) {
   const item = document.createElement("li");
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
+  if (more) button.append(Object.assign(document.createElement("span"), { className: "quiet", textContent: more }));
   if (key) button.append(Object.assign(document.createElement("kbd"), { textContent: key }));
   button.addEventListener("click", () => {
     dialog.close();

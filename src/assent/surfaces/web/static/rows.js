@@ -105,11 +105,16 @@ function count(inboxes) {
   };
 }
 
-/** Items for the command palette: those that contain the text. */
+/** Items for the command palette, as in the list: those that contain the text. */
 export async function search(text) {
-  const query = new URLSearchParams({ filter: `"${text.replaceAll('"', " ")}"`, limit: 6 });
-  const response = await fetch(`/api/inbox/items?${query}`).catch(() => null);
-  return response?.ok ? (await response.json()).items : [];
+  const query = new URLSearchParams({ q: `"${text.replaceAll('"', " ")}" is:pending is:resolved` });
+  const response = await fetch(`/inbox?${query}`, { headers: { "Assent-Part": "list" } }).catch(() => null);
+  if (!response?.ok) return [];
+  const list = new DOMParser().parseFromString(await response.text(), "text/html");
+  return [...list.querySelectorAll("td.request")].slice(0, 6).map((cell) => {
+    const link = cell.querySelector("a");
+    return { address: new URL(link.href).pathname, title: link.textContent, summary: cell.querySelector(".summary")?.textContent ?? "" };
+  });
 }
 
 // Relative times, in the words of the server.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from markupsafe import Markup
 
@@ -24,6 +24,11 @@ def ahead(moment: str | None) -> bool:
     return moment is not None and parsed(moment) > now()
 
 
+def soon(moment: str | None) -> bool:
+    """Whether it is within a day."""
+    return moment is not None and parsed(moment) - now() < timedelta(days=1)
+
+
 def relative(moment: datetime, seen: datetime) -> str:
     seconds = (seen - moment).total_seconds()
     size, unit = next(((size, unit) for size, unit in _UNITS if abs(seconds) >= size), (1, ""))
@@ -32,6 +37,12 @@ def relative(moment: datetime, seen: datetime) -> str:
     count = int(abs(seconds) // size)
     pattern = _("%(num)s {unit} ago") if seconds >= 0 else _("in %(num)s {unit}")
     return pattern.replace("{unit}", _(unit)) % {"num": count}
+
+
+def date(moment: str | datetime) -> Markup:
+    """Returns the day and the time. The words beside it do not count: an old request stays old."""
+    at = parsed(moment).astimezone(UTC)
+    return Markup('<span class="moment">{}</span>').format(at.strftime("%Y-%m-%d %H:%M UTC"))
 
 
 def time(moment: str | datetime | None) -> Markup:

@@ -134,6 +134,29 @@ KINDS = {
     "grant.in_doubt": "lost the call before it reported a result",
 }
 
+DEPLOYMENT_PROBLEMS = {
+    "unreachable": (
+        "Unreachable",
+        "The name has no address, nothing answers in time, or outbound_allow does not name the private address.",
+    ),
+    "tls": ("No secure connection", "The certificate is expired, of another host, or of an unknown authority."),
+    "stopped": (
+        "Stopped",
+        "Nothing listens at the address, or a gateway answers in its place. Items and decisions are kept.",
+    ),
+    "not_langgraph": ("Not a LangGraph server", "Use the base URL, without /docs or the path of a page."),
+    "key_refused": (
+        "Key refused",
+        "Replace the key. Another server with Assent needs the key of a person who may decide.",
+    ),
+    "unknown_graph": (
+        "Unknown graph",
+        "Names are those in the langgraph.json of the deployment. An assistant is named by its id.",
+    ),
+    "failing": ("Failing", "The deployment answers with an error, whose reason is in its log, or with too much data."),
+}
+"""Why a deployment cannot be followed, and what to do."""
+
 KEYS = (
     ("j", "next item"),
     ("k", "previous item"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from assent.review.model import filters
+from assent.review.model.search import filters
 from assent.review.rows.item_search import MOST_FACETED
 from assent.surfaces.web import renderers
 from assent.surfaces.web.text import words

@@ -47,6 +47,9 @@ class Field:
     original: Any = _MISSING
     required: bool = False
     label: str = ""
+    title: str = ""
+    """The title of the schema, if it says more than the name."""
+
     help: str | None = None
     options: tuple[Option, ...] = ()
     chosen: tuple[str, ...] = ()
@@ -158,7 +161,8 @@ def _label(value: Json) -> str:
 def _captions(name: str, schema: Mapping[str, Json]) -> dict[str, Any]:
     title, help = schema.get("title"), schema.get("description")
     label = title if isinstance(title, str) and title.strip() and not name else name
-    return {"label": label or "Answer", "help": help if isinstance(help, str) else None}
+    told = title.strip() if isinstance(title, str) and title.strip() not in (name, label) else ""
+    return {"label": label or "Answer", "title": told, "help": help if isinstance(help, str) else None}
 
 
 def _properties(schema: Json) -> Mapping[str, Json]:

@@ -12,11 +12,11 @@ from assent.identity.model.access import Principal
 from assent.kernel.store.ports import Store
 from assent.review.inbox import Inbox
 from assent.review.item_views import ItemPage as Found
-from assent.review.model import filters
-from assent.review.model.filters import Filter
+from assent.review.model.search import filters
+from assent.review.model.search.filters import Filter
 from assent.surfaces.web import renderers
 from assent.surfaces.web.language import gettext as _
-from assent.surfaces.web.views import people, titles
+from assent.surfaces.web.views import people
 from assent.surfaces.web.views.people import Names
 
 PAGE = 30
@@ -94,7 +94,7 @@ class Listing:
     @property
     def rows(self) -> list[View]:
         """Items in doubt come first."""
-        return [{**item, "heading": titles.row_heading(item)} for item in (*self.doubts, *self.found.items)]
+        return [*self.doubts, *self.found.items]
 
     @property
     def groups(self) -> list[tuple[str, list[View]]]:

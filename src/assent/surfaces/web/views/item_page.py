@@ -18,19 +18,19 @@ from assent.review.inbox import Inbox
 from assent.review.model.secrets import MASK
 from assent.runs.threads import Threads
 from assent.surfaces.http.passkey_origins import Site
-from assent.surfaces.web import renderers
+from assent.surfaces.web import titles
 from assent.surfaces.web.language import gettext as _
-from assent.surfaces.web.renderers import Rendering
 from assent.surfaces.web.text import diffs, times, words
 from assent.surfaces.web.text.diffs import Change
 from assent.surfaces.web.text.words import Sign
-from assent.surfaces.web.views import activity, decisions, forms, outcomes, people, titles
-from assent.surfaces.web.views import context as contexts
+from assent.surfaces.web.views import activity, decisions, forms, looks, outcomes, people
 from assent.surfaces.web.views.activity import Entry
-from assent.surfaces.web.views.context import Context
 from assent.surfaces.web.views.decisions import Choice
+from assent.surfaces.web.views.looks import Look
 from assent.surfaces.web.views.outcomes import Outcome
 from assent.surfaces.web.views.people import Names
+from assent.surfaces.web.views.threads import context as contexts
+from assent.surfaces.web.views.threads.context import Context
 
 View = Mapping[str, Any]
 _BY_A_REVIEWER = "item.edited"
@@ -119,7 +119,9 @@ class ItemPage:
         text, calls = self.item["description"], self.item["actions"]
         if text and len(calls) == 1 and text == calls[0]["description"]:
             text = said_beyond(calls[0])
-        return None if not text or any(choice.says(text) for choice in self.choices) else str(text)
+        if not text or text == self.heading or any(choice.says(text) for choice in self.choices):
+            return None
+        return str(text)
 
     @property
     def hearing(self) -> str:
@@ -142,12 +144,25 @@ class ItemPage:
             return _("Waiting for a new revision from the agent.") if self.awaited else self._stands
         if len(self.choices) > 1:
             return _("%(n)s actions: choose for each, or approve all") % {"n": len(self.choices)}
-        forward, name = self.choices[0].forward, self.item["actions"][0]["name"]
+        forward, [action] = self.choices[0].forward, self.item["actions"]
         if self.item["dialect"] == "breakpoint":
             return self.continues
         if forward in ("approve", "edit"):
-            return _("Run %(name)s") % {"name": name}
+            return _("Approve the request") if self.is_request(action) else _("Run %(name)s") % {"name": action["name"]}
         return _("Send your answer") if forward else _("Nothing to decide")
+
+    def is_request(self, action: View) -> bool:
+        """Whether the action is a request or a question, not a call of a tool."""
+        return looks.is_named_after_its_type(self.item, action)
+
+    def cautions(self, action: View) -> list[View]:
+        return looks.cautions(action)
+
+    @property
+    def told(self) -> str:
+        """What the person approves, in a sentence; empty if the bar names it already."""
+        going = len(self.choices) == 1 and self.choices[0].forward in ("approve", "edit")
+        return self.heading if going and self.decidable and self.heading != self.item["actions"][0]["name"] else ""
 
     @property
     def _stands(self) -> str:
@@ -207,9 +222,10 @@ class ItemPage:
         """The verbs that apply to all actions at once."""
         return [verb for verb in ("approve", "reject") if all(verb in choice.allowed for choice in self.choices)]
 
-    def rendering(self, action: View) -> Rendering | None:
-        """The human view of an action; None if its arguments speak for themselves."""
-        return renderers.shown(self.item, action)
+    def look(self, choice: Choice) -> Look:
+        """The human view of an action."""
+        asks = bool(choice.form) and self.decidable
+        return looks.of_action(self.item, choice.action, self.heading, asks=asks)
 
     @property
     def state(self) -> Sign:

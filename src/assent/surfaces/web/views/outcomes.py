@@ -9,7 +9,7 @@ from typing import Any
 
 from assent.surfaces.web.text import times
 from assent.surfaces.web.text.words import Sign
-from assent.surfaces.web.views.conversation import Said
+from assent.surfaces.web.views.threads.conversation import Said
 
 View = Mapping[str, Any]
 

@@ -12,17 +12,9 @@ from assent.errors import NotFound
 from assent.identity.model.access import Principal, Scope
 from assent.review.inbox import Inbox
 from assent.review.inboxes import Inboxes
-from assent.review.model import filters
+from assent.review.model.search import filters
+from assent.surfaces.extensions import Place
 from assent.surfaces.web.rendering import draw
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    name: str
-    path: str
-    label: str
-    icon: str
-
 
 PLACES = (
     Place("threads", "/inbox/threads", "Threads", "thread"),
@@ -48,10 +40,18 @@ MINE = (Mine("owner:me", "Assigned to me", "person"), Mine("mentions:me", "Menti
 
 
 class Shell:
-    def __init__(self, inbox: Inbox, inboxes: Inboxes, failures: Sequence[tuple[str, str]] = ()) -> None:
-        """`failures` are the places where graphs failed to load, each with its reason."""
+    def __init__(
+        self,
+        inbox: Inbox,
+        inboxes: Inboxes,
+        failures: Sequence[tuple[str, str]] = (),
+        places: Sequence[Place] = (),
+    ) -> None:
+        """`failures` are the places where graphs failed to load, each with its reason; `places` are those of
+        extensions."""
         self._inbox = inbox
         self._failures = failures
+        self._places = (*places, *PLACES)
         self.inboxes = inboxes
 
     async def inbox(self, caller: Principal, inbox_id: str) -> Mapping[str, Any] | None:
@@ -67,7 +67,7 @@ class Shell:
         """Renders `template`, which extends `page.html`; `here` is the current navigation entry."""
         waiting = (await self._inbox.list(caller, filter="is:pending", limit=1)).counts["pending"]
         inboxes = await self.inboxes.list(caller)
-        around = {"places": PLACES, "waiting": waiting, "inboxes": inboxes, "failures": self._failures}
+        around = {"places": self._places, "waiting": waiting, "inboxes": inboxes, "failures": self._failures}
         around["mine"] = await self._mine(caller)
         return await draw(template, status=status, caller=caller, here=here, **around, **facts)
 

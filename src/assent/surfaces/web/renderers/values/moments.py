@@ -31,7 +31,7 @@ class Moment:
     @property
     def where(self) -> str:
         offset = self.at.strftime("%z")
-        shown = f"UTC{offset[:3]}:{offset[3:5]}" if offset else ""
+        shown = "UTC" if offset == "+0000" else f"UTC{offset[:3]}:{offset[3:5]}" if offset else ""
         return " ".join(filter(None, (self.zone, f"({shown})" if self.zone and shown else shown))) or _("no time zone")
 
 

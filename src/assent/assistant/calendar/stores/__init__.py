@@ -1,0 +1,1 @@
+"""What the calendar's tools need of a calendar (`port`), and the built-in one, which is a file (`file`)."""

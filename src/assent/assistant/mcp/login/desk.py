@@ -1,0 +1,82 @@
+"""The sign-ins of this process: where tokens are kept, and which links wait for a person.
+
+The command that serves sets the place. Without one nobody can sign in, and a server that needs it refuses its calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assent.assistant.mcp.login.flow import SignIn
+from assent.assistant.mcp.login.tokens import Tokens
+from assent.kernel.cipher import Cipher
+
+if TYPE_CHECKING:
+    from assent.assistant.mcp.login.credentials import Credentials
+
+CALLBACK = "/assistant/sign-in"
+_PURPOSE = b"assent MCP logins 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`address` is this server's, to which authorization servers send people back."""
+
+    address: str
+    folder: Path
+    secret: Callable[[], bytes]
+
+    @property
+    def callback(self) -> str:
+        return f"{self.address.rstrip('/')}{CALLBACK}"
+
+    def tokens_of(self, server_url: str) -> Tokens:
+        return Tokens(self.folder, server_url, Cipher(self.secret, _PURPOSE))
+
+
+_place: Place | None = None
+_open: dict[str, SignIn] = {}
+
+
+def keep_logins(place: Place | None) -> None:
+    global _place
+    _place = place
+
+
+def credentials(server_url: str) -> Credentials:
+    """What authenticates a connection to this server."""
+    from assent.assistant.mcp.login.credentials import Credentials  # slow to import
+
+    if _place is None:
+        return Credentials(server_url)
+    return Credentials(server_url, _place.callback, _place.tokens_of(server_url))
+
+
+async def link_to(server_url: str) -> str | None:
+    """The link of the pending sign-in at this server, or of a new one. None if the server offers none."""
+    if _place is None:
+        return None
+    known = _open.get(server_url)
+    if known is None or not known.is_open or known.loop is not asyncio.get_running_loop():
+        known = _open[server_url] = SignIn(server_url, _place.callback, _place.tokens_of(server_url))
+    return await known.link()
+
+
+async def complete(state: str, code: str, issuer: str | None) -> bool:
+    """Ends the sign-in with this state. Returns whether it succeeded."""
+    known = next((sign_in for sign_in in _open.values() if sign_in.is_open and sign_in.state == state), None)
+    if known is None:
+        return False
+    ending = asyncio.run_coroutine_threadsafe(known.complete(code, state, issuer), known.loop)
+    return await asyncio.wrap_future(ending)
+
+
+async def close_all() -> None:
+    """Ends the sign-ins that wait in the running event loop."""
+    here = [url for url, sign_in in _open.items() if sign_in.loop is asyncio.get_running_loop()]
+    for url in here:
+        await _open.pop(url).close()

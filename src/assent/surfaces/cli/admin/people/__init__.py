@@ -1,0 +1,1 @@
+"""Commands about people, their keys and their sign-in."""

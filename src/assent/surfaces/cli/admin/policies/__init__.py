@@ -1,0 +1,1 @@
+"""Commands about policies and standing approvals."""

@@ -1,0 +1,1 @@
+"""Pages about people, their keys and their sign-in."""

@@ -1,0 +1,74 @@
+"""The context of an item: the messages that led to it, and the threads it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assent.errors import AssentError
+from assent.identity.model.access import Principal
+from assent.runs.threads import Threads
+from assent.surfaces.web.views.threads import conversation, thread_page
+from assent.surfaces.web.views.threads.conversation import Said
+
+View = Mapping[str, Any]
+MOST_MESSAGES = 3
+LONGEST = 600
+_MOST_THREADS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A thread with its title; `shown` is false for one that the caller cannot open."""
+
+    id: str
+    title: str
+    linked: bool = False
+    shown: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    said: Sequence[Said] = ()
+    """The whole conversation."""
+
+    led_here: Sequence[Said] = ()
+    """The last messages with words before the call."""
+
+    threads: Sequence[Named] = ()
+
+
+async def gather(threads: Threads | None, caller: Principal, item: View) -> Context:
+    own = item["source"]["thread_id"]
+    ids = [thread for thread in (own, *item["links"]) if thread][:_MOST_THREADS]
+    if threads is None or not ids:
+        return Context(threads=[Named(id, "", id != own, False) for id in ids])
+    by_id = {id: await _thread(threads, caller, id) for id in dict.fromkeys(ids)}
+    named = [
+        Named(id, thread_page.title(thread) if thread else "", id != own, thread is not None)
+        for id, thread in by_id.items()
+    ]
+    said = conversation.of(by_id[own].values).messages if own and by_id.get(own) else []
+    return Context(said, _led_here(said, item), named)
+
+
+async def _thread(threads: Threads, caller: Principal, thread_id: str) -> Any:
+    try:
+        return await threads.get(caller, thread_id, reveal=False)
+    except AssentError as error:
+        if error.status >= 500:
+            raise
+        return None
+
+
+def _led_here(said: Sequence[Said], item: View) -> list[Said]:
+    """The last messages with words up to the one that makes the call. Of a closed item whose call is not found, none:
+    the thread has moved on."""
+    wanted = {action["call_id"] for action in item["actions"] if action["call_id"]}
+    at = next((place for place, message in enumerate(said) if wanted & {call.id for call in message.calls}), None)
+    if at is None and item["status"] not in ("PENDING", "REVISION_REQUESTED"):
+        return []
+    before = said if at is None else said[: at + 1]
+    worded = [message for message in before if message.text.strip() and message.sign.icon in ("person", "agent")]
+    return worded[-MOST_MESSAGES:]

@@ -1,0 +1,358 @@
+"""Signing in at an MCP server by OAuth: a real authorization server and a real protected server, in another process."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import stat
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx
+import pytest
+from fastmcp import FastMCP
+from fastmcp.server.middleware import Middleware
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from assent import LocalInbox
+from assent.assistant.failures import LoginRequired, McpRefused
+from assent.assistant.mcp.client import McpClient
+from assent.assistant.mcp.configured import create_client
+from assent.assistant.mcp.login import desk
+from assent.assistant.mcp.login.desk import CALLBACK, Place
+from assent.assistant.mcp.questions import Asked
+from assent.assistant.mcp.servers import McpServers
+from assent.assistant.mcp.targets import server_at
+from assent.kernel.cipher import Cipher, Undecipherable
+from assent.review.model.questions import Verb, Verdict
+from assent.settings import DEMO_PROJECT, AssistantSettings, Mode
+from assent.surfaces import extensions
+from tests.api.house import Builder, make_empty_database
+from tests.assistant.calendars import served
+from tests.assistant.desk import Desk, nodes_of
+from tests.assistant.models import call, calls
+from tests.servers import ServerProcess, wait_until
+
+ACCEPT, DECLINE = Verdict("0", Verb.ACCEPT), Verdict("0", Verb.DECLINE)
+SECRET = b"a secret of thirty-two characters"
+
+
+class Vault:
+    """The protected server."""
+
+    def __init__(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.address = f"http://127.0.0.1:{port}"
+        self.url = f"{self.address}/mcp"
+        self._process = ServerProcess([sys.executable, "-m", "tests.assistant.guarded", str(port)])
+
+    def __enter__(self) -> Vault:
+        self._process.launch()
+        wait_until(self._answers, "the vault does not answer")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+
+    def _answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.address}/done", trust_env=False).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    async def get(self, path: str) -> str:
+        async with httpx.AsyncClient(trust_env=False) as http:
+            return (await http.get(f"{self.address}/{path}")).text
+
+    async def revoke(self) -> None:
+        async with httpx.AsyncClient(trust_env=False) as http:
+            await http.post(f"{self.address}/revoke")
+
+    async def consent(self, link: str) -> dict[str, str]:
+        """The person at the authorization server: what it sends them back with."""
+        async with httpx.AsyncClient(trust_env=False) as http:
+            sent = await http.get(link)
+        assert sent.status_code == 302, sent.text
+        back = urlsplit(sent.headers["location"])
+        assert back.path == CALLBACK
+        return dict(parse_qsl(back.query))
+
+
+@pytest.fixture
+def vault() -> Iterator[Vault]:
+    with Vault() as running:
+        yield running
+
+
+@pytest.fixture
+def logins(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "logins"
+    desk.keep_logins(Place("http://127.0.0.1:8002", folder, lambda: SECRET))
+    yield folder
+    desk.keep_logins(None)
+
+
+@pytest.fixture
+async def client_of(logins: Path) -> AsyncIterator[Callable[[Vault], McpServers]]:
+    """As the settings make it; the control has a key of its own instead."""
+    made: list[McpServers] = []
+
+    def make(vault: Vault, **headers: str) -> McpServers:
+        settings = AssistantSettings(mcp_url=vault.url, mcp_headers=headers)  # type: ignore[arg-type]
+        made.append(create_client(settings))
+        return made[-1]
+
+    yield make
+    for client in made:
+        await client.close()
+
+
+async def signed_in(vault: Vault, link: str) -> None:
+    back = await vault.consent(link)
+    assert await desk.complete(back["state"], back["code"], back.get("iss"))
+
+
+async def link_of(client: McpServers) -> str:
+    wanted = await client.login(())
+    assert wanted is not None
+    return str(wanted[1]["questions"]["url"]["url"])
+
+
+class TestProtocol:
+    async def test_link_uses_pkce_and_a_registered_client(self, vault: Vault, client_of: Any) -> None:
+        query = dict(parse_qsl(urlsplit(await link_of(client_of(vault))).query))
+        assert query["response_type"] == "code"
+        assert query["code_challenge_method"] == "S256"
+        assert len(query["code_challenge"]) >= 43
+        assert query["redirect_uri"] == f"http://127.0.0.1:8002{CALLBACK}"
+        assert query["resource"] == vault.url
+        assert (await vault.get("counts")).startswith("1 clients")
+
+    async def test_one_link_waits_at_a_time(self, vault: Vault, client_of: Any) -> None:
+        client = client_of(vault)
+        assert await link_of(client) == await link_of(client)
+
+    async def test_login_is_stored_encrypted_and_survives_a_restart(
+        self, vault: Vault, client_of: Any, logins: Path
+    ) -> None:
+        await signed_in(vault, await link_of(client_of(vault)))
+        [file] = logins.glob("[!.]*")
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert b"access_token" not in file.read_bytes()
+        assert "look" in [tool.name for tool in await client_of(vault).tools()]
+        desk.keep_logins(Place("http://127.0.0.1:8002", logins, lambda: b"another secret of the same length"))
+        with pytest.raises(LoginRequired):
+            await client_of(vault).tools()
+
+    async def test_expired_token_is_refreshed(self, vault: Vault, client_of: Any, logins: Path) -> None:
+        await signed_in(vault, await link_of(client_of(vault)))
+        tokens = Place("", logins, lambda: SECRET).tokens_of(vault.url)
+        first = await tokens.get_tokens()
+        assert first
+        await tokens.set_tokens(first.model_copy(update={"expires_in": -10}))
+        assert await client_of(vault).tools()
+        second = await tokens.get_tokens()
+        assert second
+        assert second.access_token != first.access_token
+        assert tokens.end
+
+    async def test_wrong_state_signs_nobody_in(self, vault: Vault, client_of: Any) -> None:
+        client = client_of(vault)
+        back = await vault.consent(await link_of(client))
+        assert not await desk.complete("guessed", back["code"], None)
+        with pytest.raises(LoginRequired):
+            await client_of(vault).tools()
+
+    async def test_callback_is_answered_while_another_server_is_discovered(
+        self, vault: Vault, client_of: Any, logins: Path
+    ) -> None:
+        asked, answer = threading.Event(), threading.Event()
+
+        def wait(_: Request) -> Response:
+            asked.set()
+            answer.wait()
+            return Response(status_code=404)
+
+        with served(Starlette(routes=[Route("/mcp", wait, methods=["POST"])]), lifespan=False) as slow:
+            linking = asyncio.ensure_future(desk.link_to(f"{slow}/mcp"))
+            try:
+                assert await asyncio.to_thread(asked.wait, 20)
+                assert not await desk.complete("guessed", "guessed", None)
+                client = client_of(vault)
+                await signed_in(vault, await link_of(client))
+                assert await client.login(()) is None
+            finally:
+                answer.set()
+            assert await linking is None
+
+    async def test_stopping_server_ends_the_sign_ins(self, vault: Vault, client_of: Any) -> None:
+        back = await vault.consent(await link_of(client_of(vault)))
+        await extensions.close()
+        assert not await desk.complete(back["state"], back["code"], back.get("iss"))
+
+    async def test_control_without_a_place_credentials_are_refused(self, vault: Vault, client_of: Any) -> None:
+        desk.keep_logins(None)
+        client = client_of(vault)
+        assert await client.login(()) is None
+        with pytest.raises(McpRefused, match="refused the credentials"):
+            await client.tools()
+
+    async def test_server_without_oauth_refuses_the_credentials(self, logins: Path) -> None:
+        refuse = Route("/mcp", lambda _: Response(status_code=401), methods=["GET", "POST", "DELETE"])
+        with served(Starlette(routes=[refuse]), lifespan=False) as address:
+            client = create_client(AssistantSettings(mcp_url=f"{address}/mcp"))
+            assert await client.login(()) is None
+            for failing in (client.tools(), client._clients["url"].call("look", {})):
+                with pytest.raises(McpRefused, match=r"refused the credentials \(401\): check ASSISTANT_MCP_HEADERS"):
+                    await failing
+            await client.close()
+
+    async def test_configured_key_that_is_refused_asks_for_no_login(self, vault: Vault, client_of: Any) -> None:
+        client = client_of(vault, Authorization="Bearer wrong")
+        assert await client.login(()) is None
+
+
+class TestAssistant:
+    def _desk(self, folder: Path, inbox: LocalInbox, client: McpServers, *script: Any) -> Desk:
+        nodes = nodes_of(FastMCP("none"), inbox, *script, types=["vault"])
+        return Desk(folder / "gate.db", replace(nodes, client=client))
+
+    @pytest.mark.promise("ASST-19", "ASST-22")
+    async def test_request_goes_on_after_the_sign_in(
+        self, vault: Vault, client_of: Any, inbox: LocalInbox, folder: Path
+    ) -> None:
+        there = self._desk(folder, inbox, client_of(vault), calls(call("store", thing="a ring")))
+        login = await there.say("store a ring")
+        assert login["kind"] == "oauth_url"
+        again = await there.answer(ACCEPT)  # too early: it is asked again, with the same link
+        assert again["url"] == login["url"]
+        await signed_in(vault, login["url"])
+        assert (await there.answer(ACCEPT))["kind"] == "confirmation"
+        assert await there.approve() is None
+        assert await vault.get("done") == "store a ring"
+
+    async def test_declined_sign_in_ends_without_those_tools(
+        self, vault: Vault, client_of: Any, inbox: LocalInbox, folder: Path
+    ) -> None:
+        other = McpClient(lambda: _other(), name="other")
+        client = McpServers({"vault": client_of(vault)._clients["url"], "other": other})
+        there = self._desk(folder, inbox, client, calls(call("look")))
+        await there.say("look")
+        assert await there.answer(DECLINE) is None
+        assert "cannot be used" in str(there.messages[-2].content)
+        await other.close()
+
+    async def test_answer_belongs_to_the_server_that_it_was_given_for(
+        self, vault: Vault, client_of: Any, inbox: LocalInbox, folder: Path
+    ) -> None:
+        with Vault() as second:
+            client = McpServers(
+                {"first": client_of(vault)._clients["url"], "second": client_of(second)._clients["url"]}
+            )
+            there = self._desk(folder, inbox, client, calls(call("store", thing="a ring")))
+            login = await there.say("store a ring")
+            assert login["url"].startswith(vault.address)
+            await signed_in(vault, login["url"])
+            login = await there.answer(DECLINE)  # of the first, in which somebody signed in meanwhile
+            assert login["url"].startswith(second.address)
+            assert (await there.answer(DECLINE))["kind"] == "confirmation"
+
+    async def test_tools_are_listed_again_only_while_one_is_missing(self, inbox: LocalInbox, folder: Path) -> None:
+        class Lists(Middleware):
+            count = 0
+
+            async def on_list_tools(self, context: Any, call_next: Any) -> Any:
+                self.count += 1
+                return await call_next(context)
+
+        server, lists = _other(), Lists()
+        server.add_middleware(lists)
+        up, down = McpClient(lambda: server, name="up"), McpClient(server_at("http://127.0.0.1:9/mcp", {}), name="down")
+        there = self._desk(folder, inbox, McpServers({"up": up}))
+        for _ in range(2):
+            await there.say("hello")
+        assert lists.count == 1
+        there = self._desk(folder / "missing", inbox, McpServers({"up": up, "down": down}))
+        for _ in range(2):
+            await there.say("hello")
+        assert lists.count == 3
+        await up.close()
+
+    @pytest.mark.promise("ASST-05")
+    async def test_revoked_login_pauses_the_approved_call(
+        self, vault: Vault, client_of: Any, inbox: LocalInbox, folder: Path
+    ) -> None:
+        client = client_of(vault)
+        await signed_in(vault, await link_of(client))
+        there = self._desk(folder, inbox, client, calls(call("store", thing="a ring")))
+        assert (await there.say("store a ring"))["kind"] == "confirmation"
+        await vault.revoke()
+        login = await there.approve()
+        assert login["kind"] == "oauth_url"
+        assert await vault.get("done") == ""
+        await signed_in(vault, login["url"])
+        assert await there.answer(ACCEPT) is None
+        assert await vault.get("done") == "store a ring"
+        [grant] = there.grants()
+        assert grant.status == "done"
+
+    async def test_call_is_asked_and_not_made_without_a_login(self, vault: Vault, client_of: Any) -> None:
+        client = client_of(vault)
+        await signed_in(vault, await link_of(client))
+        await client.tools()
+        await vault.revoke()
+        with pytest.raises(Asked) as asked:
+            await client.call("store", {"thing": "a ring"})
+        assert asked.value.questions["url"]["kind"] == "oauth_url"
+        assert await vault.get("done") == ""
+
+
+@pytest.mark.promise("ASST-19")
+@pytest.mark.usefixtures("logins")  # forgets the place that this server sets
+async def test_sign_in_is_an_item_and_202_oauth_required(
+    vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSISTANT_MCP_URL", vault.url)
+    async with AsyncExitStack() as stack:
+        builder = Builder(tmp_path, make_empty_database(tmp_path), stack)
+        house = await builder(
+            Mode.SERVE, config=DEMO_PROJECT, assistant="assistant", secret_key=SECRET.decode(), port=8002
+        )
+        ana = house.client(await house.person("ana"))
+        asked = await ana.post("/run", json={"thread_id": "t", "user_request": "what is there?"}, timeout=60)
+        assert (asked.status_code, asked.json()["status"]) == (202, "oauth_required")
+        [item] = (await ana.get("/api/inbox/items", params={"filter": "is:pending"})).json()["items"]
+        assert (item["type"], item["gated"]) == ("oauth", True)
+        nobody = house.client(None)
+        refused = await nobody.get(CALLBACK, params={"code": "x", "state": "y"})
+        assert refused.status_code == 400
+        back = await nobody.get(CALLBACK, params=await vault.consent(asked.json()["url"]))
+        assert (back.status_code, "You are signed in" in back.text) == (200, True)
+        answer = {"thread_id": "t", "elicitation": {"action": "accept"}}
+        ended = await ana.post("/resume", json=answer, timeout=60)
+        assert ended.status_code in (200, 202), ended.text
+        assert ended.json()["status"] != "oauth_required"
+
+
+def test_cipher_is_bound_to_its_place_and_purpose() -> None:
+    sealed = Cipher(lambda: SECRET, b"one").seal(b"text", b"here")
+    assert Cipher(lambda: SECRET, b"one").open(sealed, b"here") == b"text"
+    for cipher, place in ((Cipher(lambda: SECRET, b"one"), b"there"), (Cipher(lambda: SECRET, b"two"), b"here")):
+        with pytest.raises(Undecipherable):
+            cipher.open(sealed, place)
+
+
+def _other() -> Any:
+    server = FastMCP("other")
+    server.tool(lambda: "here", name="peek", tags={"vault"})
+    return server

@@ -48,9 +48,9 @@ Command = Callable[[Path, int], list[str]]
 """What starts a server in a folder, on a port."""
 
 
-def assent(folder: Path, port: int) -> list[str]:
+def assent(folder: Path, port: int, python: Path | None = None) -> list[str]:
     database = f"sqlite:///{folder / 'assent.db'}"
-    command = [str(installed()), "-m", "assent", "dev", "--port", str(port)]
+    command = [str(python or installed()), "-m", "assent", "dev", "--port", str(port)]
     return [*command, "--config", str(folder / "langgraph.json"), "--database", database]
 
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -83,7 +84,12 @@ def _reference(folder: Path, port: int) -> list[str]:
     return [*reference(folder, port), "--n-jobs-per-worker", str(JOBS)]
 
 
-_COMMANDS = {"theirs": _reference, "ours": assent}
+def _ours(folder: Path, port: int) -> list[str]:
+    """The code of this checkout; benchmarks measure the installed wheel."""
+    return assent(folder, port, python=Path(sys.executable))
+
+
+_COMMANDS = {"theirs": _reference, "ours": _ours}
 _OWN: dict[int, subprocess.Popen[bytes]] = {}
 """The servers that this worker started."""
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Timer
 from typing import get_type_hints
 
 import pytest
 
-from assent.client import AsyncInbox, Change, Inbox, Item
+from assent.client import Change, Inbox
 from assent.errors import Forbidden
 from tests.cli.conftest import Assent
 from tests.cli.house import House
@@ -166,46 +165,3 @@ def test_threads_and_runs_are_listed_and_cancelled(house: House) -> None:
     assert house("runs", "cancel", thread, "0197c5a0-0000-7000-8000-000000000000", key=house.agent_key).code == 5
     assert house("threads", "delete", thread, key=house.agent_key).code == 0
     assert house("threads", "get", thread, key=house.agent_key).code == 5
-
-
-def test_triage_without_a_terminal_is_refused(house: House) -> None:
-    refused = house.inbox("triage")
-    assert (refused.code, "needs a terminal" in refused.err) == (2, True)
-
-
-async def test_triage_decides_with_the_keys_of_the_web(house: House) -> None:
-    from textual.widgets import Label
-
-    from assent.surfaces.cli.inbox.triage_screen import Triage
-
-    ids = [create(house, f"Screen {place}") for place in range(3)]  # newest first: the last is shown
-    async with AsyncInbox(house.server.url, house.key) as person:
-        screen = Triage(person, "is:pending Screen")
-        async with screen.run_test(size=(120, 40)) as pilot:
-
-            async def until(item_id: str, condition: Callable[[Item], bool]) -> None:
-                async with asyncio.timeout(30):
-                    while not (condition(await person.get(item_id)) and screen.shows):
-                        await pilot.pause(0.05)
-
-            await until(ids[2], lambda item: screen.shows == item["id"])
-            await pilot.press("a")
-            await until(ids[2], lambda item: item["status"] == "APPROVED" and screen.shows != item["id"])
-            await pilot.press("z")
-            await until(ids[2], lambda item: item["status"] == "PENDING" and screen.shows == item["id"])
-            await pilot.press("j")
-            await until(ids[1], lambda item: screen.shows == item["id"])
-            await pilot.press("r", *"no", "enter")
-            await until(ids[1], lambda item: item["status"] == "REJECTED" and screen.shows != item["id"])
-            await pilot.press("c", *"hm", "enter")
-            await until(ids[0], lambda item: screen.shows is not None)
-            async with asyncio.timeout(30):
-                while not [item for item in ids if await person.comments(item)]:
-                    await pilot.pause(0.05)
-            await pilot.press("/", *[*("backspace",) * len("is:pending Screen"), *"is:odd"], "enter")
-            async with asyncio.timeout(30):
-                while "one of: pending" not in str(screen.query_one("#said", Label).content):
-                    await pilot.pause(0.05)
-            assert screen.filter == "is:pending Screen", "the refused filter does not stay"
-        rejected = await person.get(ids[1])
-    assert rejected["decisions"][-1]["actions"][0]["message"] == "no"

@@ -123,7 +123,7 @@ async def test_follower_of_a_closed_bus_gets_an_error(line: Line) -> None:
 @both_databases
 async def test_the_end_carries_the_result_of_a_run_whose_thread_is_gone(line: Line) -> None:
     stream = await line.stream()
-    followed = line.there.follow(stream.topic, after=None)
+    followed = await line.there.follow_now(stream.topic)
     await line.end(stream, 1, b'{"reply":"hi"}')
     await line.store.write(stream.tenant, threads.remove, stream.thread_id)
     last = await asyncio.wait_for(followed.end(), PATIENCE)
@@ -135,8 +135,7 @@ async def test_late_follower_gets_only_later_frames(line: Line) -> None:
     stream = await line.stream()
     await line.publish(stream, 1, 2)
     await line.here.flush(stream)
-    followed = line.there.follow(stream.topic, after=None)
-    await _listening(line)
+    followed = await line.there.follow_now(stream.topic)
     await line.publish(stream, 3)
     await line.end(stream, 4)
     assert await _numbers(followed, 2) == [3, 4]
@@ -148,13 +147,45 @@ async def test_late_follower_that_reads_slowly_misses_no_frame(line: Line) -> No
     stream = await line.stream()
     await line.publish(stream, 1, 2)
     await line.here.flush(stream)
-    followed = line.there.follow(stream.topic, after=None)
-    await _listening(line)
+    followed = await line.there.follow_now(stream.topic)
     listener: Any = line.there
     listener._spread = lambda _: None
     await line.publish(stream, 3)
     await line.end(stream, 4)
+    await line.here.flush(stream)
+    await _lose_listeners(line)
     assert await _numbers(followed, 2) == [3, 4]
+
+
+@only_postgres
+async def test_frames_that_are_not_yet_written_are_not_new(line: Line) -> None:
+    stream = await line.stream()
+    await line.publish(stream, 1, 2)
+    followed = await line.here.follow_now(stream.topic)
+    await line.publish(stream, 3)
+    await line.end(stream, 4)
+    assert await _numbers(followed, 2) == [3, 4]
+
+
+@only_postgres
+async def test_follower_of_a_thread_falls_behind_when_the_listener_is_lost(line: Line) -> None:
+    """A run may have begun meanwhile, and nobody has announced it."""
+    stream = await line.stream()
+    followed = await line.there.follow_now(stream.thread_topic)
+    await line.publish(stream, 1)
+    assert (await asyncio.wait_for(followed.next(), PATIENCE)).event == "values"
+    await _lose_listeners(line)
+    with pytest.raises(FellBehind):
+        await asyncio.wait_for(followed.next(), PATIENCE)
+
+
+@only_postgres
+async def test_follower_is_refused_when_nothing_can_be_announced(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assent.runs.bus.postgres._PATIENCE", 0.1)
+    monkeypatch.setattr("assent.runs.bus.postgres.CHANNEL", "no channel")
+    stream = await line.stream()
+    with pytest.raises(Unavailable):
+        await line.there.follow_now(stream.topic)
 
 
 @both_databases
@@ -176,8 +207,7 @@ async def test_resumed_stream_continues_after_the_last_received_frame(line: Line
 @both_databases
 async def test_a_thread_is_followed_over_its_runs_and_only_its_own(line: Line) -> None:
     thread = new_id()
-    followed = line.there.follow(Topic(DEFAULT_TENANT, thread, of_thread=True), after=None)
-    await _listening(line)
+    followed = await line.there.follow_now(Topic(DEFAULT_TENANT, thread, of_thread=True))
     stranger = await line.stream(tenant="other", thread=thread)
     await line.publish(stranger, 7)
     await line.here.flush(stranger)
@@ -197,7 +227,8 @@ async def test_follower_of_another_tenant_gets_no_frames_of_a_known_run(line: Li
     """The one of the run's own tenant is the control: it gets all of them, in the same way."""
     stream = await line.stream(resumable=True)
     own = line.there.follow(stream.topic)
-    others = [line.there.follow(Topic("other", stream.run_id), after=after) for after in (0, None)]
+    other = Topic("other", stream.run_id)
+    others = [line.there.follow(other), await line.there.follow_now(other)]
     await _listening(line)
     reading = [asyncio.create_task(other.next()) for other in others]
     await line.publish(stream, 1, 2)
@@ -227,8 +258,7 @@ async def test_follower_of_another_tenant_gets_no_start_position(line: Line) -> 
 async def test_a_slow_follower_costs_no_memory_and_delays_nobody(line: Line) -> None:
     """It is cut off, or served from the table at its own pace."""
     stream = await line.stream()
-    slow, quick = line.there.follow(stream.topic), line.there.follow(stream.topic, after=None)
-    await _listening(line)
+    slow, quick = line.there.follow(stream.topic), await line.there.follow_now(stream.topic)
     for number in range(1, 3001):
         await line.publish(stream, number)
         if number % 500 == 0:
@@ -298,6 +328,11 @@ async def test_unpublished_end_is_published_by_a_reminder(line: Line) -> None:
     assert isinstance(line.here, PostgresBus)
     await line.here.remind([stream.run_id])
     assert (await asyncio.wait_for(followed.end(), PATIENCE)).seq == 5
+
+
+async def _lose_listeners(line: Line) -> None:
+    listeners = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE starts_with(query, 'LISTEN')"
+    await line.store.write(None, lambda tx: tx.sql(f"{listeners} AND datname = current_database()"))
 
 
 async def _listening(line: Line) -> None:

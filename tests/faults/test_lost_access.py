@@ -177,7 +177,7 @@ async def test_wait_for_a_run_ends_without_its_result_for_a_reader_who_has_lost_
     reader, lose = await key_is_revoked(arena, thread)
     held = {"log": str(arena.log), "tag": LATER, "hold": str(arena.log)}
     run = (await arena.run(thread, "free", how="", input=held)).json()["run_id"]
-    subscription = await runs.shown(runs.follow(reader, run, after=None), reader, thread)
+    subscription = await runs.shown(await runs.follow_now(reader, run), reader, thread)
     async with _reading(streams.result(subscription)) as stream:
         await lose()
         arena.log.with_name(f"{arena.log.name}.go").touch()

@@ -60,7 +60,7 @@ async def test_a_run_is_asked_for_in_one_process_and_executed_in_another(crew: C
 async def _check_cancel(crew: Crew) -> None:
     run, gate = await crew.start_gated()
     await until_file(gate / "a.started")
-    followed = crew.engine.runs.follow(CALLER, run.id, after=None)
+    followed = await crew.engine.runs.follow_now(CALLER, run.id)
     await crew.engine.runs.cancel(CALLER, run.thread_id, run.id, Cancel.INTERRUPT)
     assert (await asyncio.wait_for(followed.end(), 2)).event == END
     assert (await crew.run(run)).status is RunStatus.INTERRUPTED
@@ -127,7 +127,7 @@ async def test_runs_continue_after_a_postgres_outage(
         (worker,) = await crew.hire()
         run, gate = await crew.start_gated()
         await until_file(gate / "a.started")
-        followed = crew.engine.runs.follow(CALLER, run.id, after=None)
+        followed = await crew.engine.runs.follow_now(CALLER, run.id)
         await asyncio.to_thread(durable_postgres.crash)
         open_gates(gate)
         await asyncio.to_thread(durable_postgres.start)

@@ -111,7 +111,7 @@ class Calls:
 
     async def follow(self, caller: Principal, run: Run) -> Begun | Ended:
         """The rest of a run that has begun before."""
-        frames = self._runs.follow(caller, run.id, after=None)
+        frames = await self._runs.follow_now(caller, run.id)
         try:
             current = await self._runs.get(caller, run.thread_id, run.id)  # again: it may have ended before
             if current.status.active:

@@ -217,9 +217,13 @@ class Runs:
             await self._follow_checkpoints(caller, thread_id)
         return bool(removed.running)
 
-    def follow(self, caller: Principal, run_id: str, *, after: int | None = 0) -> Subscription:
-        """Live frames numbered above `after`; None: only from now on. Follow before creating, and nothing is missed."""
+    def follow(self, caller: Principal, run_id: str, *, after: int = 0) -> Subscription:
+        """Live frames numbered above `after`. Follow before creating, and nothing is missed."""
         return self._bus.follow(Topic(caller.tenant, run_id), after=after)
+
+    async def follow_now(self, caller: Principal, run_id: str) -> Subscription:
+        """Live frames from now on."""
+        return await self._bus.follow_now(Topic(caller.tenant, run_id))
 
     async def follow_thread(self, caller: Principal, thread_id: str) -> Subscription:
         """New live frames of all runs, and edits of the state."""
@@ -228,7 +232,7 @@ class Runs:
         if await self._store.read(caller.tenant, on_thread(visible, threads.get), thread_id) is None:
             raise no_thread(thread_id)
         topic = Topic(caller.tenant, thread_id, of_thread=True)
-        return await self.shown(self._bus.follow(topic, after=None), caller, thread_id)
+        return await self.shown(await self._bus.follow_now(topic), caller, thread_id)
 
     async def assistant_of(self, caller: Principal, thread_id: str) -> str | None:
         """The assistant of the thread's last run. Does not count as a look at the thread's questions."""

@@ -8,7 +8,7 @@ from assent.threads.model.frames import Frame, Stream, Topic
 
 
 class FellBehind(Exception):
-    """This follower reads more slowly than the run writes."""
+    """This follower missed frames: it reads too slowly, or the connection that announces frames was lost."""
 
 
 class Subscription(Protocol):
@@ -38,9 +38,13 @@ class Bus(Protocol):
 
     async def close(self) -> None: ...
 
-    def follow(self, topic: Topic, *, after: int | None = 0) -> Subscription:
-        """Frames with a higher number than `after`, as far as they are not in the table already; None: only what is
-        published from now on. Follow before creating a run, and nothing is missed."""
+    def follow(self, topic: Topic, *, after: int = 0) -> Subscription:
+        """Frames of a run with a higher number than `after`, as far as they are not in the table already. Follow before
+        creating a run, and nothing is missed."""
+        ...
+
+    async def follow_now(self, topic: Topic) -> Subscription:
+        """Frames that are published after this returns. `Unavailable` where they could be missed."""
         ...
 
     def is_followed(self, topic: Topic) -> bool:

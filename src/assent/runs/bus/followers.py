@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from assent.threads.bus import FellBehind
 from assent.threads.model.frames import END, Frame, Topic, seen_from_thread
 
 _AT_ONCE = 256
@@ -33,10 +34,14 @@ class Source(Protocol):
 
 
 class TableFollower:
+    """Follows a run after this number, or after its last frame so far, or the later frames of a thread's runs."""
+
     def __init__(self, source: Source, topic: Topic, *, after: int | None) -> None:
         self._source = source
         self.topic = topic
         self._positions: dict[str, int] = {} if after is None else {topic.id: after}
+        self._begun = after is not None
+        self._fell_behind = False
         self._news: dict[str, int | None] = {}
         self._has_news = asyncio.Event()
         self._ready: deque[Frame] = deque()
@@ -47,18 +52,27 @@ class TableFollower:
         self._news[run_id] = first if earlier is None else earlier
         self._has_news.set()
 
-    async def look(self) -> None:
-        """Announces frames that may have been missed. A follower that wants only new frames gets all frames from now
-        on, however late it begins to read."""
-        topic = self.topic
-        if not topic.of_thread and topic.id not in self._positions:
-            self._positions[topic.id] = await self._source.position(topic.tenant, topic.id)
-        for run_id in list(self._positions) if topic.of_thread else [topic.id]:
-            self.look_at(run_id, None)
+    async def begin(self) -> None:
+        """Passes over the frames so far. The source must be listening: later frames are announced."""
+        if not self.topic.of_thread:
+            self._positions[self.topic.id] = await self._source.position(self.topic.tenant, self.topic.id)
+        self._begun = True
+
+    def look(self) -> None:
+        """Announces frames that may have been missed. A thread may have runs that nobody has announced."""
+        if not self._begun:
+            return
+        if self.topic.of_thread:
+            self._fell_behind = True
+            self._has_news.set()
+        else:
+            self.look_at(self.topic.id, None)
 
     async def next(self) -> Frame:
         while not self._ready:
             await self._has_news.wait()
+            if self._fell_behind and not self._news:
+                raise FellBehind
             await self._read_on()
         return self._ready.popleft()
 
@@ -81,14 +95,12 @@ class TableFollower:
             raise
         if len(rows) == _AT_ONCE:
             self._news.setdefault(run_id, first)
-        if not self._news:
+        if not self._news and not self._fell_behind:
             self._has_news.clear()
         self._ready.extend(seen_from_thread(row.frame, run_id) if self.topic.of_thread else row.frame for row in rows)
 
     async def _rows(self, run_id: str, first: int | None) -> list[Row]:
-        after = self._positions.get(run_id)
-        if after is None:
-            after = await self._source.position(self.topic.tenant, run_id) if first is None else first - 1
+        after = self._positions.get(run_id, (first or 1) - 1)
         rows = await self._source.read(self.topic.tenant, run_id, after, _AT_ONCE)
         if rows and not self.topic.of_thread and _asks(rows[-1].frame):
             await self._source.mark_shown(rows[-1])

@@ -82,13 +82,15 @@ class MemoryBus:
 
     async def close(self) -> None: ...
 
-    def follow(self, topic: Topic, *, after: int | None = 0) -> Follower:
-        follower = Follower(self, topic)
+    def follow(self, topic: Topic, *, after: int = 0) -> Follower:
+        follower = self._follower(topic)
         for frame in self._unkept.get(topic, ()):
-            if after is not None and frame.seq > after:
+            if frame.seq > after:
                 follower.push(frame)
-        self._followers.setdefault(topic, set()).add(follower)
         return follower
+
+    async def follow_now(self, topic: Topic) -> Follower:
+        return self._follower(topic)
 
     def leave(self, follower: Follower) -> None:
         followers = self._followers.get(follower.topic, set())
@@ -120,6 +122,11 @@ class MemoryBus:
             self._push(stream, frame)
         self._followers.pop(stream.topic, None)
         self._unkept.pop(stream.topic, None)
+
+    def _follower(self, topic: Topic) -> Follower:
+        follower = Follower(self, topic)
+        self._followers.setdefault(topic, set()).add(follower)
+        return follower
 
     def _push(self, stream: Stream, frame: Frame) -> None:
         for follower in self._followers.get(stream.topic, ()):

@@ -38,6 +38,7 @@ _POSITION = f"""
 """  # noqa: S608 - constants only
 
 _LONGEST_RETRY = 2.0
+_PATIENCE = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,7 @@ class PostgresBus:
         self._followers: dict[str, set[TableFollower]] = {}
         """By the name of their topic: notices carry no more."""
         self._listening = Repeating("frames listener", every(PAUSE, self._listen), longest_retry=_LONGEST_RETRY)
+        self._listens = asyncio.Event()
 
     async def open(self) -> None:
         self._pool = AsyncConnectionPool(
@@ -102,10 +104,23 @@ class PostgresBus:
                 async with self._pool.connection() as connection:
                     await connection.execute(_REMIND, [list(run_ids)])
 
-    def follow(self, topic: Topic, *, after: int | None = 0) -> TableFollower:
-        follower = TableFollower(self, topic, after=after)
-        self._followers.setdefault(topic.name, set()).add(follower)
-        self._listening.start()
+    def follow(self, topic: Topic, *, after: int = 0) -> TableFollower:
+        return self._follower(topic, after)
+
+    async def follow_now(self, topic: Topic) -> TableFollower:
+        """Frames that this process has published before, and not yet written, are not new."""
+        follower = self._follower(topic, None)
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await self._writer.flush()
+                await self._listens.wait()
+                await follower.begin()
+        except TimeoutError:
+            follower.close()
+            raise Unavailable("live frames cannot be read: the database does not answer") from None
+        except BaseException:
+            follower.close()
+            raise
         return follower
 
     def leave(self, follower: TableFollower) -> None:
@@ -146,14 +161,24 @@ class PostgresBus:
                 log.warning("read live frames failed", extra={"reason": str(error)})
             await asyncio.sleep(PAUSE)
 
+    def _follower(self, topic: Topic, after: int | None) -> TableFollower:
+        follower = TableFollower(self, topic, after=after)
+        self._followers.setdefault(topic.name, set()).add(follower)
+        self._listening.start()
+        return follower
+
     async def _listen(self) -> None:
         """Listens until the connection is lost."""
-        async with await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True) as connection:
-            await connection.execute(f"LISTEN {CHANNEL}")
-            for follower in [follower for followers in self._followers.values() for follower in followers]:
-                await follower.look()
-            async for notice in connection.notifies():
-                self._spread(notice.payload)
+        try:
+            async with await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True) as connection:
+                await connection.execute(f"LISTEN {CHANNEL}")
+                for follower in [follower for followers in self._followers.values() for follower in followers]:
+                    follower.look()
+                self._listens.set()
+                async for notice in connection.notifies():
+                    self._spread(notice.payload)
+        finally:
+            self._listens.clear()
 
     def _spread(self, news: str) -> None:
         """Passes a notice to its followers. Ignores foreign notices, which any user of the database may send."""

@@ -132,7 +132,7 @@ class ThreadEvents:
     async def _subscribed(self) -> Subscription | None:
         """None if the thread did not exist for a while: clients subscribe before they start the run that creates it. A
         thread that the caller may not read looks the same, also in time."""
-        coming = self._bus.follow(Topic(self._caller.tenant, self._thread_id, of_thread=True), after=None)
+        coming = await self._bus.follow_now(Topic(self._caller.tenant, self._thread_id, of_thread=True))
         loop = asyncio.get_running_loop()
         until = loop.time() + IDLE_SECONDS
         try:

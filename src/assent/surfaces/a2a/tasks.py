@@ -119,7 +119,7 @@ class Tasks:
             raise RpcError(TASK_NOT_CANCELABLE, f"Task cannot be canceled: {error.message}") from None
 
     async def _stop(self, caller: Principal, run: Run) -> None:
-        frames = self._runs.follow(caller, run.id, after=None)
+        frames = await self._runs.follow_now(caller, run.id)
         try:
             await self._runs.cancel(caller, run.thread_id, run.id, Cancel.INTERRUPT)
             with suppress(TimeoutError):

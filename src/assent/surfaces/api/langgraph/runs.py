@@ -162,7 +162,7 @@ def _add_rows(api: APIRouter, runs: Runs) -> None:
     @api.delete("/threads/{thread_id}/runs/{run_id}", status_code=204)
     async def delete_run(caller: Caller, executing: Executing, thread_id: str, run_id: str) -> None:
         """One that is under way is gone when this returns, unless it cannot be stopped at once."""
-        subscription = runs.follow(caller, run_id, after=None)
+        subscription = await runs.follow_now(caller, run_id)
         try:
             if await runs.delete(caller, thread_id, run_id):
                 executing.end()
@@ -180,7 +180,7 @@ def _add_rows(api: APIRouter, runs: Runs) -> None:
         wait: bool = False,
         action: Cancel = Cancel.INTERRUPT,
     ) -> Response:
-        subscription = runs.follow(caller, run_id, after=None)
+        subscription = await runs.follow_now(caller, run_id)
         try:
             run = await runs.cancel(caller, thread_id, run_id, action)
             if wait and run.status is RunStatus.RUNNING:
@@ -225,7 +225,7 @@ def _request(body: RunBody, thread_id: str | None) -> RunRequest:
 
 
 async def _joined(runs: Runs, caller: Principal, run: Run, cancel: bool) -> Response:
-    subscription = runs.follow(caller, run.id, after=None)
+    subscription = await runs.follow_now(caller, run.id)
     current = await _current(runs, caller, run, subscription)
     location = _location(run, run.thread_id)
     if not current.status.active:
@@ -242,7 +242,10 @@ async def _rejoined(
 ) -> Response:
     """Streams future frames; with `Last-Event-ID`, first the frames after it."""
     after = seq_of(last_event) if last_event and run.kwargs.get("resumable") else None
-    subscription = runs.follow(caller, run.id, after=after)
+    if after is None:
+        subscription = await runs.follow_now(caller, run.id)
+    else:
+        subscription = runs.follow(caller, run.id, after=after)
     current = await _current(runs, caller, run, subscription)
     kept = await runs.kept_frames(caller, run, after=after) if after is not None else []
     subscription = await runs.shown(subscription, caller, run.thread_id)

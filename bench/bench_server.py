@@ -18,7 +18,7 @@ from statistics import median
 from assent.identity.model.access import DEFAULT_TENANT
 from assent.kernel.ids import new_id
 from assent.kernel.store import migrations
-from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.drivers.sqlite import SqliteStore
 from assent.kernel.store.transaction import Tx
 from assent.threads.model.threads import ThreadStatus
 from assent.threads.rows import threads

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from assent.kernel.ids import new_id
 from assent.kernel.store import migrations
-from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.drivers.sqlite import SqliteStore
 from assent.kernel.store.tables import users
 from assent.kernel.store.transaction import Tx
 from bench.rows import Row, ratio_at_least, reported

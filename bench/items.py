@@ -18,7 +18,7 @@ from assent.app import open_services
 from assent.identity.model.access import DEFAULT_TENANT, Kind, Role, operator
 from assent.kernel.ids import new_id
 from assent.kernel.store import migrations
-from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.drivers.sqlite import SqliteStore
 from assent.kernel.store.tables import item_revisions, item_texts, items
 from assent.kernel.store.transaction import Tx
 from assent.review import thread_items

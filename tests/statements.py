@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Engine
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from assent.kernel.store import postgres, sqlite
+from assent.kernel.store.drivers import postgres, sqlite
 
 _STORES: tuple[Any, ...] = (sqlite, postgres)
 

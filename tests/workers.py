@@ -30,7 +30,8 @@ CALLER = operator()
 PATIENCE = 60.0
 UNFENCED = """
 import sys
-from assent.threads.rows import checkpoints, runs
+from assent.threads.rows import runs
+from assent.threads.rows.state import checkpoints
 checkpoints._FENCE = "coalesce(?::text, ?::text, ?::text) IS NOT NULL"
 runs._END = runs._THIS.where(runs.bindparam("was") >= 0).values(
     status=runs.bindparam("new_status"), error=runs.bindparam("new_error"),

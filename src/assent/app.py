@@ -30,7 +30,7 @@ from assent.identity.users import Users
 from assent.kernel.limits import Limits
 from assent.kernel.quotas.usage import UsageCount
 from assent.kernel.store import capacity, migrations
-from assent.kernel.store.connections import Connections, divide
+from assent.kernel.store.drivers.connections import Connections, divide
 from assent.kernel.store.ports import Queue, Store
 from assent.outbox.model import ANSWER, AUDIT_HEAD, GATE_ANSWER, RESUME, WEBHOOK
 from assent.outbox.sender import Carry, Sender
@@ -51,14 +51,12 @@ from assent.review.threads.retraction import Retraction
 from assent.review.workspace_reviews import WorkspaceReviews
 from assent.runs import cancellation
 from assent.runs.assistants.assistants import Assistants
-from assent.runs.backfill import ItemBackfill
 from assent.runs.bus.memory import MemoryBus
 from assent.runs.bus.news import News
 from assent.runs.crons.crons import Crons, StoredCrons
 from assent.runs.crons.firing import Firing
 from assent.runs.engine.runner import Runner
 from assent.runs.events.streams import EventStreams
-from assent.runs.imports import Importing
 from assent.runs.memory.items import StoreItems
 from assent.runs.metrics import Metrics, Workers
 from assent.runs.project.failures import Failures
@@ -68,7 +66,9 @@ from assent.runs.project.project import Project
 from assent.runs.queues.embedded import EmbeddedQueue
 from assent.runs.resumption import Resumption
 from assent.runs.runs import Runs
-from assent.runs.threads import Threads
+from assent.runs.threads.threads import Threads
+from assent.runs.upkeep.backfill import ItemBackfill
+from assent.runs.upkeep.imports import Importing
 from assent.settings import DeploymentSettings, Mode, Settings, environment
 from assent.threads.access import ThreadAccess
 from assent.threads.bus import Bus
@@ -123,10 +123,10 @@ class Services:
 
 def create_store(settings: Settings) -> Store:
     if _on_sqlite(settings):
-        from assent.kernel.store.sqlite import SqliteStore
+        from assent.kernel.store.drivers.sqlite import SqliteStore
 
         return SqliteStore(settings.database, limits=_limits(settings))
-    from assent.kernel.store.postgres import PostgresStore
+    from assent.kernel.store.drivers.postgres import PostgresStore
 
     return PostgresStore(settings.database, connections=_connections(settings).store, limits=_limits(settings))
 

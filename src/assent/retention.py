@@ -15,7 +15,8 @@ from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries
 from assent.review.rows import item_removal
-from assent.threads.rows import frames, memory
+from assent.threads.rows import frames
+from assent.threads.rows.memory import items as memory
 
 REMEMBER_REQUESTS = timedelta(days=2)
 """How long an Idempotency-Key returns the same answer."""

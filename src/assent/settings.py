@@ -37,7 +37,7 @@ from sqlalchemy.exc import ArgumentError
 
 from assent.errors import ConfigError, Invalid
 from assent.identity.model.agents import Source
-from assent.kernel.store.connections import FEWEST
+from assent.kernel.store.drivers.connections import FEWEST
 from assent.outbox.addresses import LOOPBACK, Allowed, plain_host
 from assent.review.model.items import LONGEST_GRACE
 from assent.threads.model.crons import CatchUp

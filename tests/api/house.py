@@ -15,8 +15,8 @@ from starlette.types import Message, Receive, Scope
 from assent.app import Engine, Services, load_project, open_engine, open_services, policy_of
 from assent.identity.model.access import DEFAULT_TENANT, Kind, Role, operator
 from assent.kernel.store import migrations
-from assent.kernel.store.postgres import PostgresStore
-from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.drivers.postgres import PostgresStore
+from assent.kernel.store.drivers.sqlite import SqliteStore
 from assent.kernel.store.tables import metadata
 from assent.kernel.store.transaction import Tx
 from assent.review.rows import policies

@@ -21,7 +21,8 @@ from starlette.types import Message
 from assent.identity.model.access import Kind, Role, operator
 from assent.logs import JsonLines
 from assent.review.model.secrets import MASK
-from assent.runs import thread_states, threads
+from assent.runs.threads import states as thread_states
+from assent.runs.threads import threads
 from tests.api.house import LOCAL, Builder, House
 from tests.api.reviewing import PATIENCE, SECRET_KEY, Office, problem, script, staff, until
 from tests.api.test_routes import PARAMETER, operations

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.drivers.sqlite import SqliteStore
 from tests.cli.conftest import Assent
 from tests.contract.test_backfill import pause
 

@@ -9,7 +9,7 @@ import pytest
 from assent.identity import mandates
 from assent.identity.model.access import operator
 from assent.kernel.ids import new_id
-from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.drivers.sqlite import SqliteStore
 from assent.kernel.store.transaction import Tx
 from assent.threads.model.assistants import graphs_own
 from assent.threads.model.crons import Completion, Cron

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.drivers.sqlite import SqliteStore
 from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries
 from assent.outbox.model import WEBHOOK, Failure

@@ -17,8 +17,8 @@ import pytest
 from sqlalchemy import Engine, NullPool, create_engine, make_url
 
 from assent.kernel.store import migrations
-from assent.kernel.store.postgres import PostgresStore
-from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.drivers.postgres import PostgresStore
+from assent.kernel.store.drivers.sqlite import SqliteStore
 from assent.kernel.store.transaction import Tx
 from tests.contract.tables import create_tables
 from tests.postgres import SESSION, Cluster

@@ -16,12 +16,12 @@ from assent.kernel.store.tables import TENANT, item_links, item_marks, item_revi
 from assent.kernel.store.transaction import Tx
 from assent.review import thread_items
 from assent.review.rows import items as rows
-from assent.runs.backfill import ItemBackfill
+from assent.runs.upkeep.backfill import ItemBackfill
 from assent.settings import Settings
 from assent.threads.model.runs import RunStatus, Strategy
 from assent.threads.model.threads import ThreadStatus
 from assent.threads.rows import runs, threads
-from assent.threads.rows.checkpoints import Attempt
+from assent.threads.rows.state.checkpoints import Attempt
 from tests.contract.stores import both_databases
 
 ACME, OTHER = "acme", "other"

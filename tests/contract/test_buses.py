@@ -26,7 +26,7 @@ from assent.threads.model.frames import END, Frame, Stream, Topic
 from assent.threads.model.runs import Outcome, Run, RunStatus, Strategy
 from assent.threads.model.threads import ThreadStatus
 from assent.threads.rows import frames, runs, threads
-from assent.threads.rows.checkpoints import Attempt
+from assent.threads.rows.state.checkpoints import Attempt
 from tests.contract.stores import AnyStore, both_databases, only_postgres, opened
 
 PATIENCE = 60.0

@@ -26,8 +26,9 @@ from assent.kernel.store import migrations
 from assent.kernel.store.tables import runs
 from assent.kernel.store.transaction import Tx
 from assent.runs.checkpoints.saver import SCOPE, Scope, StoreSaver
-from assent.threads.rows import thread_storage, threads
-from assent.threads.rows.checkpoints import Attempt
+from assent.threads.rows import threads
+from assent.threads.rows.state import thread_storage
+from assent.threads.rows.state.checkpoints import Attempt
 from tests.contract.histories import SERDE, TENANT, graph, steps, stored
 from tests.contract.stores import AnyStore, migrated_database, opened
 from tests.postgres import Cluster

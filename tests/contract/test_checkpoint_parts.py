@@ -23,8 +23,9 @@ from assent.runs.checkpoints.msgpack import StrictSerializer
 from assent.runs.checkpoints.recent import Blueprint, Recent
 from assent.runs.checkpoints.values import Decoder, Encoder, Known
 from assent.threads.model.parts import FORMAT, NODE, Inline, Part, pack_checkpoint, refs_in, unpack
-from assent.threads.rows import checkpoints, parts, thread_storage, threads
-from assent.threads.rows.checkpoints import Stored
+from assent.threads.rows import threads
+from assent.threads.rows.state import checkpoints, parts, thread_storage
+from assent.threads.rows.state.checkpoints import Stored
 from tests.contract.stores import AnyStore
 
 SERDE = StrictSerializer()

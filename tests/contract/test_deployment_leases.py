@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from assent.kernel.store.transaction import Tx
-from assent.threads.rows import deployments
+from assent.threads.rows.remote import deployments
 from tests.contract.stores import AnyStore, migrated_database, opened
 from tests.federation.desk import until
 from tests.postgres import Cluster

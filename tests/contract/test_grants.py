@@ -20,7 +20,7 @@ from assent.review.model.items import Execution, Item
 from assent.review.model.questions import Verb, Verdict
 from assent.review.rows import gate, grants, items
 from assent.threads.rows import threads
-from assent.threads.rows.checkpoints import Attempt, Fenced
+from assent.threads.rows.state.checkpoints import Attempt, Fenced
 from tests.contract.asks import agent, confirmation, person, proposal, wait_for
 from tests.contract.stores import AnyStore, all_at_once
 

@@ -13,7 +13,7 @@ from assent.identity.model.access import operator
 from assent.kernel import events
 from assent.kernel.ids import new_id
 from assent.kernel.store import idempotency
-from assent.kernel.store.postgres import PostgresStore
+from assent.kernel.store.drivers.postgres import PostgresStore
 from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries
 from assent.review import requests, thread_items

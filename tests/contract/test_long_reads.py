@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from assent.errors import Invalid
 from assent.kernel.fair_threads import caller
-from assent.kernel.store import postgres, sqlite
+from assent.kernel.store.drivers import postgres, sqlite
 from assent.kernel.store.transaction import Tx
 from tests.contract.queues import until
 from tests.contract.stores import AnyStore, both_databases, only_postgres, only_sqlite

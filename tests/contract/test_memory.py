@@ -25,8 +25,8 @@ from assent.kernel.canonical import NotJson
 from assent.runs.checkpoints.saver import Scope
 from assent.runs.memory import store as engine
 from assent.runs.memory.store import MemoryStore
-from assent.threads.rows import memory
-from assent.threads.rows.memory import MemorySection
+from assent.threads.rows.memory import items as memory
+from assent.threads.rows.memory.items import MemorySection
 from tests.contract.stores import AnyStore, both_databases, opened
 
 at_every_turn = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)

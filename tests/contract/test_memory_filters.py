@@ -13,8 +13,8 @@ from assent.errors import Invalid
 from assent.kernel import canonical
 from assent.kernel.store.containment import MOST_PARTS
 from assent.kernel.store.transaction import Tx
-from assent.threads.rows import memory
-from assent.threads.rows.memory import Put
+from assent.threads.rows.memory import items as memory
+from assent.threads.rows.memory.items import Put
 from tests.contract.stores import AnyStore
 
 Json = Any

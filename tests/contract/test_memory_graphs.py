@@ -18,8 +18,8 @@ from assent.runs.project.loader import LoadedGraphs
 from assent.runs.project.project import Project, config_for
 from assent.threads.model.runs import Strategy
 from assent.threads.rows import runs, threads
-from assent.threads.rows.checkpoints import Attempt, Fenced
-from assent.threads.rows.memory import MemorySection
+from assent.threads.rows.memory.items import MemorySection
+from assent.threads.rows.state.checkpoints import Attempt, Fenced
 from tests.contract.stores import AnyStore, both_databases, opened
 
 

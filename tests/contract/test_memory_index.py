@@ -14,14 +14,14 @@ from langgraph.store.memory import InMemoryStore
 from sqlalchemy import text
 
 from assent.errors import EmbeddingFailed, Invalid
-from assent.kernel.store.postgres import PostgresStore
+from assent.kernel.store.drivers.postgres import PostgresStore
 from assent.kernel.store.vectors import normalized
 from assent.runs.checkpoints.saver import Scope
 from assent.runs.memory import index as indexes
 from assent.runs.memory.index import VectorIndex
 from assent.runs.memory.store import MemoryStore
-from assent.threads.rows import memory
-from assent.threads.rows.memory import Near, Put
+from assent.threads.rows.memory import items as memory
+from assent.threads.rows.memory.items import Near, Put
 from tests.contract.stores import AnyStore, both_databases
 from tests.graphs_store.embeddings import DIMS, embed, embed_later, fail, shorten
 from tests.scoreboard import Count, RecordScore

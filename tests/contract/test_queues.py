@@ -19,7 +19,7 @@ from assent.settings import Settings
 from assent.threads.model.runs import Cancel, Run, RunStatus, Strategy
 from assent.threads.model.threads import ThreadStatus
 from assent.threads.rows import runs
-from assent.threads.rows.checkpoints import Attempt
+from assent.threads.rows.state.checkpoints import Attempt
 from assent.threads.run_requests import RunRequest
 from tests.contract.queues import CALLER, PATIENCE, Site, queue, queue_settings, site, until
 from tests.contract.stores import outside

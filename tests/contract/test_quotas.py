@@ -15,8 +15,10 @@ from assent.review import requests
 from assent.review.decisions import decide
 from assent.review.model.questions import Verb
 from assent.review.requests import Request
-from assent.threads.rows import checkpoints, memory, thread_storage, threads
-from assent.threads.rows.checkpoints import Stored
+from assent.threads.rows import threads
+from assent.threads.rows.memory import items as memory
+from assent.threads.rows.state import checkpoints, thread_storage
+from assent.threads.rows.state.checkpoints import Stored
 from tests.contract.asks import agent, confirmation, person, proposal, wait_for
 from tests.contract.stores import AnyStore
 

@@ -13,8 +13,9 @@ from assent.kernel.store.tables import thread_values
 from assent.kernel.store.tables import threads as table
 from assent.kernel.store.transaction import Tx
 from assent.threads.model.threads import Lifetime, Query, SortBy, Thinning, Thread, ThreadStatus
-from assent.threads.rows import checkpoints, thread_search, thread_storage, threads
-from assent.threads.rows.checkpoints import Stored, StoredWrite
+from assent.threads.rows import thread_search, threads
+from assent.threads.rows.state import checkpoints, thread_storage
+from assent.threads.rows.state.checkpoints import Stored, StoredWrite
 from tests.contract.stores import AnyStore, both_databases, outside
 
 TENANT = "acme"

@@ -10,8 +10,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from assent.errors import Conflict, Unavailable
-from assent.kernel.store.postgres import PostgresStore
-from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.drivers.postgres import PostgresStore
+from assent.kernel.store.drivers.sqlite import SqliteStore
 from assent.kernel.store.transaction import Tx
 from tests.contract.stores import AnyStore, all_at_once, both_databases, only_postgres, only_sqlite, opened, outside
 from tests.contract.tables import add, compare_and_set, notes, point, values

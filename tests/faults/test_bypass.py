@@ -30,7 +30,7 @@ from assent.kernel.store.transaction import Tx
 from assent.review.rows import items, policies
 from assent.settings import Mode
 from assent.threads.model.runs import Strategy
-from assent.threads.rows import checkpoints
+from assent.threads.rows.state import checkpoints
 from tests.api.house import Builder, House
 from tests.api.test_routes import operations, plain
 from tests.contract.stores import both_databases

@@ -22,9 +22,10 @@ import psycopg
 import pytest
 
 from assent.errors import Unavailable
-from assent.kernel.store import capacity, pool
-from assent.kernel.store.pool import Line
-from assent.kernel.store.postgres import PostgresStore
+from assent.kernel.store import capacity
+from assent.kernel.store.drivers import pool
+from assent.kernel.store.drivers.pool import Line
+from assent.kernel.store.drivers.postgres import PostgresStore
 from assent.kernel.store.transaction import Tx
 from tests.contract.stores import opened
 from tests.faults.arena import doubted, open_arena

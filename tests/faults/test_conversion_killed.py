@@ -16,8 +16,9 @@ from sqlalchemy import text
 
 from assent.kernel.store.transaction import Tx
 from assent.runs.checkpoints.saver import SCOPE, Scope, StoreSaver, within
-from assent.threads.rows import checkpoints, threads
-from assent.threads.rows.checkpoints import Stored, StoredWrite
+from assent.threads.rows import threads
+from assent.threads.rows.state import checkpoints
+from assent.threads.rows.state.checkpoints import Stored, StoredWrite
 from tests.contract.histories import SERDE, TENANT, graph, stored
 from tests.contract.stores import PATIENCE, AnyStore, both_databases, outside
 

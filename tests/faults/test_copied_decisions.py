@@ -17,7 +17,7 @@ from assent.outbox.model import Failure
 from assent.review.threads import decided
 from assent.runs import continuation as continuing
 from assent.runs import resumption as resuming
-from assent.runs import threads as thread_service
+from assent.runs.threads import threads as thread_service
 from assent.threads.model.runs import Run
 from assent.threads.rows import runs
 from tests.faults.arena import Arena, Json

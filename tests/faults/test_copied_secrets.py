@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from assent.review.threads.secrets import View
-from assent.runs.threads import Threads
-from assent.threads.rows import checkpoints
+from assent.runs.threads.threads import Threads
+from assent.threads.rows.state import checkpoints
 from tests.faults.arena import Arena, Json
 from tests.graphs_gated.copying import PASSWORD
 

@@ -24,7 +24,8 @@ from assent.runs.engine import breakpoints
 from assent.runs.engine.feed import Feed
 from assent.runs.engine.runner import Runner
 from assent.threads.model.runs import Run
-from assent.threads.rows import checkpoints, runs
+from assent.threads.rows import runs
+from assent.threads.rows.state import checkpoints
 from tests.faults.arena import Arena
 from tests.workers import until
 

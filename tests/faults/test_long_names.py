@@ -11,8 +11,8 @@ from sqlalchemy.exc import DBAPIError
 
 from assent.errors import Invalid
 from assent.kernel.store.transaction import Tx
-from assent.threads.rows import remote_threads
-from assent.threads.rows.remote_threads import RemoteThread
+from assent.threads.rows.remote import remote_threads
+from assent.threads.rows.remote.remote_threads import RemoteThread
 from tests.faults.arena import Arena, Json
 from tests.faults.far import PAY, Far
 

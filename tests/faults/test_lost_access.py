@@ -14,7 +14,7 @@ import pytest
 
 from assent.identity.model.access import Kind, Principal, Role, operator
 from assent.kernel.ids import new_id
-from assent.runs import read_access
+from assent.runs.threads import read_access
 from assent.surfaces.api.langgraph import events, streams
 from tests.faults.arena import Arena, Json
 from tests.workers import until

@@ -12,7 +12,7 @@ from assent.errors import StorageFull, StoreBusy, Unavailable
 from assent.identity.model.access import operator
 from assent.kernel import events
 from assent.kernel.store import migrations
-from assent.kernel.store.postgres import PostgresStore
+from assent.kernel.store.drivers.postgres import PostgresStore
 from assent.kernel.store.transaction import Tx
 from tests.contract.stores import AnyStore, only_postgres, opened, outside
 from tests.contract.tables import add, create_tables, values

@@ -19,7 +19,7 @@ from assent.audit.service import Audit
 from assent.errors import StorageFull, StoreBusy, Unavailable
 from assent.identity.model.access import operator
 from assent.kernel import events
-from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.drivers.sqlite import SqliteStore
 from assent.kernel.store.transaction import Tx
 from tests.contract.stores import only_sqlite, outside
 from tests.contract.tables import add, create_tables, point, values

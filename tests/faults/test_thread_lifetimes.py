@@ -15,7 +15,7 @@ from assent.kernel.store import tables
 from assent.kernel.store.transaction import Tx
 from assent.review import thread_items
 from assent.review.threads import open_items
-from assent.runs import threads
+from assent.runs.threads import threads
 from assent.threads.rows import threads as rows
 from tests.faults.arena import Arena, Json
 from tests.workers import until

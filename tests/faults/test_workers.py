@@ -24,7 +24,7 @@ from assent.review.model.policies import ADVISE_ALL
 from assent.review.rows import policies
 from assent.threads.model.frames import END
 from assent.threads.model.runs import Cancel, Run, RunStatus
-from assent.threads.rows import checkpoints
+from assent.threads.rows.state import checkpoints
 from assent.threads.run_requests import RunRequest
 from tests.faults.test_kills import Trace
 from tests.postgres import Cluster

@@ -11,8 +11,8 @@ import sys
 import threading
 
 from assent.kernel import events
-from assent.kernel.store.postgres import PostgresStore
-from assent.kernel.store.sqlite import SqliteStore
+from assent.kernel.store.drivers.postgres import PostgresStore
+from assent.kernel.store.drivers.sqlite import SqliteStore
 from assent.kernel.store.transaction import Tx
 from tests.contract.tables import add
 

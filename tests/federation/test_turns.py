@@ -8,7 +8,7 @@ import pytest
 
 from assent.federation import answers
 from assent.settings import Mode
-from assent.threads.rows import remote_threads
+from assent.threads.rows.remote import remote_threads
 from tests.api.house import Builder
 from tests.federation.desk import Desk, until
 from tests.federation.peer import Peer, asking_at_once

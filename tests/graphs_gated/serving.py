@@ -41,8 +41,8 @@ _PRELOADED = [
     "assent.gate.middleware",
     "assent.outbox.client",
     "assent.outbox.webhooks",
-    "assent.kernel.store.postgres",
-    "assent.kernel.store.sqlite",
+    "assent.kernel.store.drivers.postgres",
+    "assent.kernel.store.drivers.sqlite",
     "assent.surfaces.web.pages.inbox",
 ]
 

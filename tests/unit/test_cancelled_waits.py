@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from assent.review.threads.secrets import _Following
-from assent.runs.read_access import _Guarded
+from assent.runs.threads.read_access import _Guarded
 from assent.threads.model.frames import END, Frame
 
 LAST = Frame(2, END, b"{}", "1-2")

@@ -1,6 +1,6 @@
 import pytest
 
-from assent.kernel.store.connections import FEWEST, divide
+from assent.kernel.store.drivers.connections import FEWEST, divide
 
 
 @pytest.mark.parametrize("executes", [True, False])

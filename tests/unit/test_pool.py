@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from assent.errors import StoreBusy
-from assent.kernel.store.pool import Line
+from assent.kernel.store.drivers.pool import Line
 
 
 class Visitors:
@@ -47,7 +47,7 @@ class Visitors:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
-    monkeypatch.setattr("assent.kernel.store.pool.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("assent.kernel.store.drivers.pool.time.monotonic", lambda: now[0])
     return now
 
 

@@ -104,7 +104,7 @@ def test_name_that_is_written_as_text_is_the_one_of_langgraph(name: str) -> None
 
 @pytest.mark.parametrize("name", ROWS)
 def test_text_in_the_rows_of_checkpoints_is_the_one_of_langgraph(name: str) -> None:
-    ours = getattr(importlib.import_module("assent.threads.rows.checkpoints"), name)
+    ours = getattr(importlib.import_module("assent.threads.rows.state.checkpoints"), name)
     assert ours == look_up(CHECKPOINTS, ROWS[name]), f"LangGraph changed {ROWS[name]}: adapt the rows of checkpoints"
 
 

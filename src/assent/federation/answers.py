@@ -28,8 +28,8 @@ from assent.review.model.items import Item
 from assent.review.model.questions import Resolution
 from assent.review.threads import decided, elsewhere
 from assent.threads.model.deployments import Deployment
-from assent.threads.rows import deployments, remote_threads
-from assent.threads.rows.remote_threads import RemoteThread
+from assent.threads.rows.remote import deployments, remote_threads
+from assent.threads.rows.remote.remote_threads import RemoteThread
 
 _PATIENCE_SECONDS = 20.0  # below the lease of a delivery: two senders must not send at once
 _AFTER_LOSS, _AFTER_TIMEOUT = timedelta(seconds=2), timedelta(seconds=10)

@@ -22,7 +22,7 @@ from assent.outbox import deliveries
 from assent.review.model.questions import Resolution
 from assent.review.threads import elsewhere
 from assent.threads.model.deployments import LONGEST_NAME, MOST_GRAPHS, Credentials, Deployment, Trouble
-from assent.threads.rows import deployments
+from assent.threads.rows.remote import deployments
 
 if TYPE_CHECKING:
     from assent.outbox.client import Outbound

@@ -27,8 +27,8 @@ from assent.review.model.questions import Resolution
 from assent.review.thread_items import Waiting
 from assent.review.threads import elsewhere, open_items
 from assent.threads.model.deployments import Deployment, Trouble, search_for
-from assent.threads.rows import deployments, remote_threads
-from assent.threads.rows.remote_threads import RemoteThread
+from assent.threads.rows.remote import deployments, remote_threads
+from assent.threads.rows.remote.remote_threads import RemoteThread
 
 T = TypeVar("T")
 

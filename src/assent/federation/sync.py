@@ -20,7 +20,7 @@ from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries
 from assent.threads.model.deployments import Deployment, Trouble
-from assent.threads.rows import deployments
+from assent.threads.rows.remote import deployments
 
 log = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from assent.kernel.store.transaction import Tx
 from assent.review.threads.secrets import Secrets
 from assent.threads.model.deployments import Deployment
 from assent.threads.model.threads import Thread, ThreadStatus
-from assent.threads.rows import deployments, remote_threads
-from assent.threads.rows.remote_threads import RemoteThread
+from assent.threads.rows.remote import deployments, remote_threads
+from assent.threads.rows.remote.remote_threads import RemoteThread
 from assent.threads.studio import studio_link
 
 _HISTORY = 25

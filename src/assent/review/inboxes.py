@@ -21,7 +21,8 @@ from assent.review.rows import inboxes
 from assent.review.rows.inboxes import SavedInbox
 from assent.review.rows.item_search import Waiting
 from assent.threads.model.assistants import Assistant, own_id
-from assent.threads.rows import assistants, deployments
+from assent.threads.rows import assistants
+from assent.threads.rows.remote import deployments
 
 MOST = 50
 LONGEST_NAME = 100

@@ -34,7 +34,8 @@ from assent.review.rows import decisions, grants, items
 from assent.review.rows.secrets import asks_itself, covering, covering_of, known_items
 from assent.review.threads import elsewhere
 from assent.threads.model.runs import RunStatus
-from assent.threads.rows import answers, deployments, runs, threads
+from assent.threads.rows import answers, runs, threads
+from assent.threads.rows.remote import deployments
 from assent.threads.studio import studio_link
 
 View = dict[str, Any]

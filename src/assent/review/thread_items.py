@@ -41,7 +41,8 @@ from assent.review.search import item_index, item_terms, item_words
 from assent.review.search.item_words import Learned
 from assent.threads.model.runs import Run
 from assent.threads.model.threads import Thread
-from assent.threads.rows import answers, checkpoints, threads
+from assent.threads.rows import answers, threads
+from assent.threads.rows.state import checkpoints
 
 IN_DOUBT = "assent.in_doubt"
 """The `kind` of the gate's interrupt about the outcome of an interrupted call."""

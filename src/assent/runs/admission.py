@@ -19,7 +19,8 @@ from assent.threads.model.assistants import Assistant
 from assent.threads.model.identities import Identity, identity_in, identity_of, stand_in
 from assent.threads.model.runs import Admission, Run, Strategy, admit
 from assent.threads.model.threads import Thread
-from assent.threads.rows import checkpoints, runs
+from assent.threads.rows import runs
+from assent.threads.rows.state import checkpoints
 from assent.threads.run_requests import RunRequest
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from assent.errors import BadRequest
 from assent.identity.model.access import Principal, Scope
 from assent.runs.runs import Runs
-from assent.runs.threads import Threads
+from assent.runs.threads.threads import Threads
 from assent.threads.bus import Subscription
 from assent.threads.model.runs import Run, RunStatus
 from assent.threads.model.threads import Thread

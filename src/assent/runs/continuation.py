@@ -13,8 +13,9 @@ from assent.threads.model.configs import clean_run_metadata, merge
 from assent.threads.model.identities import stand_in
 from assent.threads.model.runs import Run, RunStatus, Strategy
 from assent.threads.model.threads import Thread
-from assent.threads.rows import assistants, checkpoints, contributors, runs
-from assent.threads.rows.checkpoints import Attempt
+from assent.threads.rows import assistants, contributors, runs
+from assent.threads.rows.state import checkpoints
+from assent.threads.rows.state.checkpoints import Attempt
 
 
 def run_before(tx: Tx, thread: Thread, run_id: str | None) -> Run | None:

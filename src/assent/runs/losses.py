@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from assent.errors import Unavailable
-from assent.threads.rows.checkpoints import Fenced
+from assent.threads.rows.state.checkpoints import Fenced
 
 _current: ContextVar[list[Exception] | None] = ContextVar("losses", default=None)
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from assent.identity.model.access import Principal, Scope
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
-from assent.threads.rows import deployments, metrics
+from assent.threads.rows import metrics
 from assent.threads.rows.metrics import QueueDepth
+from assent.threads.rows.remote import deployments
 
 
 @dataclass(frozen=True, slots=True)

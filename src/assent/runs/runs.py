@@ -25,15 +25,16 @@ from assent.review.threads.withdrawal import promote_next
 from assent.runs import cancellation as cancelling
 from assent.runs.assistants.assistants import Assistants
 from assent.runs.headers import with_headers
-from assent.runs.read_access import ReadAccess
 from assent.runs.start import start
-from assent.runs.thread_states import put_state
+from assent.runs.threads.read_access import ReadAccess
+from assent.runs.threads.states import put_state
 from assent.threads.access import ThreadAccess
 from assent.threads.bus import Bus, Subscription
 from assent.threads.model.frames import Frame, Stream, Topic, over
 from assent.threads.model.runs import Cancel, Cancelled, Outcome, Run, RunStatus, Strategy
 from assent.threads.model.threads import Lifetime, Thread, Visibility
-from assent.threads.rows import checkpoints, frames, runs, threads
+from assent.threads.rows import frames, runs, threads
+from assent.threads.rows.state import checkpoints
 from assent.threads.run_requests import Place, RunRequest
 from assent.threads.visible_threads import no_thread, on_thread
 

@@ -39,15 +39,12 @@ from assent.surfaces.api import (
     inbox,
     inboxes,
     insights,
-    keys,
-    passkeys,
     policies,
     reasons,
     samples,
-    sessions,
-    users,
     workspace_reviews,
 )
+from assent.surfaces.api.access import keys, passkeys, sessions, users
 from assent.surfaces.api.langgraph import assistants, crons, events, runs, store, system, threads, ui
 from assent.surfaces.extensions import Place
 from assent.surfaces.graphql import routes as graphql

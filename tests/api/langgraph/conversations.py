@@ -13,7 +13,7 @@ from assent.kernel.store.transaction import Tx
 from assent.runs.engine import outcomes
 from assent.runs.project.loader import LoadedGraphs
 from assent.runs.project.project import Project, config_for
-from assent.runs.threads import Threads
+from assent.runs.threads.threads import Threads
 from assent.surfaces.api.langgraph import threads as thread_routes
 from assent.threads.model.runs import Outcome, RunStatus, Strategy
 from assent.threads.model.threads import Thread, ThreadStatus, resting

@@ -116,7 +116,7 @@ async def test_the_queue_is_counted_over_all_tenants(store: AnyStore, client: ht
 
 @both_databases
 async def test_control_a_finished_run_is_not_counted_in_the_queue(store: AnyStore, client: httpx.AsyncClient) -> None:
-    from assent.threads.rows.checkpoints import Attempt
+    from assent.threads.rows.state.checkpoints import Attempt
 
     await store.write("default", lambda tx: _enqueue(tx, "busy", 5))
     run = await store.write("default", runs.begin, "busy-0")

@@ -14,8 +14,9 @@ from assent.kernel.store.transaction import Tx
 from assent.threads.model.parts import FORMAT, Inline, Listed, pack_checkpoint
 from assent.threads.model.runs import RunStatus
 from assent.threads.model.threads import ThreadStatus
-from assent.threads.rows import checkpoints, runs, threads
-from assent.threads.rows.checkpoints import Stored
+from assent.threads.rows import runs, threads
+from assent.threads.rows.state import checkpoints
+from assent.threads.rows.state.checkpoints import Stored
 from tests.api.langgraph.conversations import ASSISTANT, NOBODY, Conversations
 from tests.api.langgraph.server import Server
 from tests.contract.stores import both_databases

@@ -12,7 +12,7 @@ import pytest
 from assent.errors import Unavailable
 from assent.runs.engine.attempts import Attempts, is_lasting, retry_while_unavailable, uncancelled
 from assent.runs.project.failures import SHOWN
-from assent.threads.rows.checkpoints import Fenced
+from assent.threads.rows.state.checkpoints import Fenced
 from tests.graphs_malformed.hostile import ERRORS
 
 if TYPE_CHECKING:

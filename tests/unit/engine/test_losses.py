@@ -8,7 +8,7 @@ import pytest
 
 from assent.errors import Invalid, StoreBusy, Unavailable
 from assent.runs import losses
-from assent.threads.rows.checkpoints import Fenced
+from assent.threads.rows.state.checkpoints import Fenced
 
 BUSY = StoreBusy()
 REFUSED = Invalid("text cannot contain the character NUL")

@@ -13,7 +13,7 @@ from assent.errors import ManifestError
 from assent.runs.headers import HeaderRules
 from assent.runs.project.manifest import KNOWN, Cors, read_manifest
 from assent.threads.model.threads import Lifetime, Thinning, ThreadSweep
-from assent.threads.rows.memory import MemorySection
+from assent.threads.rows.memory.items import MemorySection
 from tests.missing import missing
 from tests.unit.engine.conftest import Project
 

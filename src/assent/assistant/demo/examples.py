@@ -13,7 +13,7 @@ from assent.errors import AssentError
 from assent.identity.model.access import Principal, Scope, local_agent
 from assent.review.inbox import Inbox
 from assent.runs.runs import Runs
-from assent.runs.threads import Threads
+from assent.runs.threads.threads import Threads
 from assent.threads.model.threads import Query
 from assent.threads.run_requests import RunRequest
 

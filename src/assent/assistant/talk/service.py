@@ -34,7 +34,7 @@ from assent.review.decisions.decide import Proposal, require_item
 from assent.review.inbox import Inbox
 from assent.review.item_views import View, full
 from assent.runs.runs import Runs
-from assent.runs.threads import Threads
+from assent.runs.threads.threads import Threads
 from assent.threads.model.runs import Cancel, Run, Strategy
 from assent.threads.model.threads import Thread
 from assent.threads.run_requests import RunRequest

@@ -14,7 +14,7 @@ from assent.errors import NotFound
 from assent.identity.model.access import Principal
 from assent.kernel.store.ports import Store
 from assent.review.inbox import Inbox
-from assent.runs.threads import Threads
+from assent.runs.threads.threads import Threads
 from assent.surfaces.web.language import gettext as _
 from assent.surfaces.web.views import item_page
 from assent.surfaces.web.views.item_page import ItemPage

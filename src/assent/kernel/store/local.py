@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from assent.kernel.store import faults, migrations
-from assent.kernel.store.sqlite import _driver, _engine, _translated
+from assent.kernel.store.drivers.sqlite import _driver, _engine, _translated
 from assent.kernel.store.tables import metadata
 from assent.kernel.store.transaction import Tx, run
 
@@ -117,7 +117,7 @@ class LocalPostgres:
 
     def _opened(self) -> Engine:
         """Created at the first use."""
-        from assent.kernel.store.postgres import blocking_engine  # slow to import
+        from assent.kernel.store.drivers.postgres import blocking_engine  # slow to import
 
         with self._lock:
             if self._engine is None:
@@ -126,7 +126,7 @@ class LocalPostgres:
             return self._engine
 
     def _clock(self, connection: Connection) -> datetime:
-        from assent.kernel.store.postgres import clock
+        from assent.kernel.store.drivers.postgres import clock
 
         return clock(connection) + self.clock_offset
 

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from assent.kernel.store.transaction import Tx
 from assent.review.model.grants import Grant
-from assent.threads.rows import checkpoints
-from assent.threads.rows.checkpoints import Attempt
+from assent.threads.rows.state import checkpoints
+from assent.threads.rows.state.checkpoints import Attempt
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from assent.review.rows import attempts, grant_scopes, grants, policies
 from assent.review.rows import items as item_rows
 from assent.review.rows.attempts import AttemptElsewhere, Maker
 from assent.threads.rows import runs
-from assent.threads.rows.checkpoints import Attempt
+from assent.threads.rows.state.checkpoints import Attempt
 
 PAUSED = "paused"
 """The key of the open questions in the result of a started call that waits for an answer of its own."""

@@ -8,7 +8,7 @@ from assent.review.model.grants import Call, Grant, call_asked, mark, marks_of
 from assent.review.rows import items
 from assent.review.rows.attempts import Maker
 from assent.threads.rows import runs
-from assent.threads.rows.checkpoints import Attempt
+from assent.threads.rows.state.checkpoints import Attempt
 
 
 def is_about(asked: Json, schema: Json, call: Call) -> bool:

@@ -23,7 +23,7 @@ from assent.review.model.search.search_words import of_actor, of_type, phrase_of
 from assent.review.rows import item_texts, mentions
 from assent.review.rows.item_texts import Term
 from assent.review.rows.items import COLUMNS, RISK_RANKS, item_of
-from assent.threads.rows import deployments
+from assent.threads.rows.remote import deployments
 
 MOST_COUNTED = 10_000
 MOST_FACETED = 2_000

@@ -6,7 +6,7 @@ from assent.errors import AlreadyExists
 from assent.identity.model.access import Principal
 from assent.kernel.store.transaction import Tx
 from assent.review.rows import items
-from assent.threads.rows import remote_threads
+from assent.threads.rows.remote import remote_threads
 
 
 def require_free(tx: Tx, caller: Principal, thread_id: str) -> None:

@@ -14,8 +14,8 @@ from assent.review.model.lifecycle import Doubted, Overtaken
 from assent.review.model.questions import Resolution
 from assent.review.rows import decisions, items
 from assent.review.thread_items import SYSTEM, Waiting
-from assent.threads.rows import remote_threads
-from assent.threads.rows.remote_threads import RemoteThread
+from assent.threads.rows.remote import remote_threads
+from assent.threads.rows.remote.remote_threads import RemoteThread
 
 
 def accepted_answers(tx: Tx, waiting: Waiting) -> dict[str, str]:

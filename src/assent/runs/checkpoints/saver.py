@@ -36,8 +36,8 @@ from assent.runs.checkpoints.commands import applied
 from assent.runs.checkpoints.recent import Recent
 from assent.runs.checkpoints.values import Decoder, Encoder, Known
 from assent.threads.model.parts import FORMAT, Inline, Ref, pack, pack_checkpoint, refs_in, unpack, unpack_checkpoint
-from assent.threads.rows import checkpoints, parts
-from assent.threads.rows.checkpoints import Attempt, Header, Stored, StoredWrite
+from assent.threads.rows.state import checkpoints, parts
+from assent.threads.rows.state.checkpoints import Attempt, Header, Stored, StoredWrite
 
 if TYPE_CHECKING:
     from assent.runs.project.graphs import AnyPregel

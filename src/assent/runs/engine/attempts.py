@@ -19,7 +19,7 @@ from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.threads.model.runs import Run
 from assent.threads.rows import runs
-from assent.threads.rows.checkpoints import Attempt, Fenced
+from assent.threads.rows.state.checkpoints import Attempt, Fenced
 
 log = logging.getLogger(__name__)
 

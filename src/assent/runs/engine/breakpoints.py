@@ -22,7 +22,8 @@ from assent.runs.engine.namespaces import has_ended, is_hidden, is_of
 from assent.runs.engine.state_reads import state_of
 from assent.runs.project.project import config_for
 from assent.threads.model.runs import Outcome, Run, RunStatus
-from assent.threads.rows import checkpoints, runs
+from assent.threads.rows import runs
+from assent.threads.rows.state import checkpoints
 
 if TYPE_CHECKING:
     from langgraph.types import StateSnapshot

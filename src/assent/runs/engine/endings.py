@@ -11,8 +11,9 @@ from assent.runs import webhooks
 from assent.threads.model.frames import Frame, Stream
 from assent.threads.model.runs import Outcome, Run, RunStatus
 from assent.threads.model.threads import Thread, ThreadStatus
-from assent.threads.rows import answers, checkpoints, frames, holds, runs, threads
-from assent.threads.rows.checkpoints import Attempt
+from assent.threads.rows import answers, frames, holds, runs, threads
+from assent.threads.rows.state import checkpoints
+from assent.threads.rows.state.checkpoints import Attempt
 
 
 def finish(

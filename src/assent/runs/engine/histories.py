@@ -25,7 +25,7 @@ from assent.runs.project.graphs import Access
 from assent.runs.project.project import Project, config_for
 from assent.runs.sources.source import Past
 from assent.threads.model.runs import Outcome, RunStatus
-from assent.threads.rows import checkpoints
+from assent.threads.rows.state import checkpoints
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import CheckpointTuple

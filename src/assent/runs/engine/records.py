@@ -19,7 +19,7 @@ from assent.runs.project.failures import Failures, text_of
 from assent.threads.bus import Bus
 from assent.threads.model.frames import Frame
 from assent.threads.model.runs import Outcome, Run, RunStatus
-from assent.threads.rows.checkpoints import Attempt, Fenced
+from assent.threads.rows.state.checkpoints import Attempt, Fenced
 
 log = logging.getLogger(__name__)
 

@@ -34,8 +34,9 @@ from assent.runs.upstream import STRICT_RESUME
 from assent.threads.bus import Bus
 from assent.threads.model.configs import clean_tags
 from assent.threads.model.runs import Cancel, Outcome, Run, RunStatus, durable
-from assent.threads.rows import checkpoints, runs, threads
-from assent.threads.rows.checkpoints import Attempt, Fenced
+from assent.threads.rows import runs, threads
+from assent.threads.rows.state import checkpoints
+from assent.threads.rows.state.checkpoints import Attempt, Fenced
 
 if TYPE_CHECKING:
     from langgraph.types import StateSnapshot

@@ -14,7 +14,7 @@ from assent.errors import BadRequest, Invalid
 from assent.identity.authorization import AllowAll, Authorizer, owned_by
 from assent.identity.model.access import Principal, Scope
 from assent.identity.model.visibility import Visible, both
-from assent.threads.rows.memory import Namespace
+from assent.threads.rows.memory.items import Namespace
 
 _RESERVED = "langgraph"
 _NAMESPACES = frozenset({"namespace", "suffix"})

@@ -18,7 +18,7 @@ from assent.kernel.ids import new_id
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.kernel.store.vectors import Vector, normalized
-from assent.threads.rows.memory import Near, Put
+from assent.threads.rows.memory.items import Near, Put
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings

@@ -14,8 +14,8 @@ from assent.kernel.store.transaction import Tx
 from assent.runs.memory.access import StoreAccess, require_writable
 from assent.runs.memory.namespaces import Match, common_start, listed
 from assent.threads.model.threads import Visibility
-from assent.threads.rows import memory
-from assent.threads.rows.memory import LONGEST_MINUTES, Memory, MemorySection, Namespace, Near, Ownership, Put
+from assent.threads.rows.memory import items as memory
+from assent.threads.rows.memory.items import LONGEST_MINUTES, Memory, MemorySection, Namespace, Near, Ownership, Put
 
 if TYPE_CHECKING:
     from assent.runs.memory.index import VectorIndex

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from assent.threads.rows.memory import Namespace
+from assent.threads.rows.memory.items import Namespace
 
 _ANY = "*"
 

@@ -34,9 +34,10 @@ from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.runs.checkpoints.saver import Scope
 from assent.runs.memory.namespaces import Match, common_start, listed
-from assent.threads.rows import checkpoints, memory
-from assent.threads.rows.checkpoints import Attempt
-from assent.threads.rows.memory import LONGEST_MINUTES, NOBODY, Memory, MemorySection, Namespace, Near, Put
+from assent.threads.rows.memory import items as memory
+from assent.threads.rows.memory.items import LONGEST_MINUTES, NOBODY, Memory, MemorySection, Namespace, Near, Put
+from assent.threads.rows.state import checkpoints
+from assent.threads.rows.state.checkpoints import Attempt
 
 if TYPE_CHECKING:
     from assent.runs.memory.index import VectorIndex

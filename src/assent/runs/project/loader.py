@@ -29,7 +29,7 @@ from assent.runs.project.graphs import FactoryGraph, GraphSpec, StaticGraph, com
 from assent.runs.project.imports import authors_code, import_object, put_on_path
 from assent.runs.project.manifest import GraphEntry, HttpSection, Manifest
 from assent.threads.model.threads import ThreadSweep
-from assent.threads.rows.memory import MemorySection
+from assent.threads.rows.memory.items import MemorySection
 
 if TYPE_CHECKING:
     from langgraph_sdk import Auth

@@ -19,7 +19,7 @@ from typing import Any
 from assent.errors import ManifestError
 from assent.runs.headers import HeaderRules
 from assent.threads.model.threads import Lifetime, Thinning, ThreadSweep
-from assent.threads.rows.memory import MemorySection
+from assent.threads.rows.memory.items import MemorySection
 
 log = logging.getLogger(__name__)
 

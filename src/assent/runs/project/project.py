@@ -16,7 +16,7 @@ from assent.review.model.secrets import Path
 from assent.runs.project.failures import SHOWN, Failures
 from assent.runs.project.graphs import Access, GraphSpec
 from assent.runs.project.loader import LoadedGraphs
-from assent.threads.rows.checkpoints import Attempt
+from assent.threads.rows.state.checkpoints import Attempt
 
 if TYPE_CHECKING:
     from assent.runs.project.graphs import AnyPregel, Saver

@@ -20,7 +20,7 @@ from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.runs.queues.jobs import QUEUE, SCHEMA
 from assent.threads.rows import runs
-from assent.threads.rows.checkpoints import Attempt
+from assent.threads.rows.state.checkpoints import Attempt
 
 STALLED_SECONDS = 3.0
 _SILENT_SECONDS = 2.0  # less, because the last heartbeat may be a second older than the last statement

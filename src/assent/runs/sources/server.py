@@ -16,7 +16,7 @@ from langgraph_sdk.errors import APIStatusError, LangGraphError
 from assent.errors import AssentError, Unauthenticated, Unavailable
 from assent.runs.sources.restore import restored
 from assent.runs.sources.source import ForeignAssistant, ForeignThread, Json, Past
-from assent.threads.rows.memory import Put
+from assent.threads.rows.memory.items import Put
 
 if TYPE_CHECKING:
     from assent.runs.project.graphs import AnyPregel

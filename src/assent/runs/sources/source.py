@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from assent.threads.rows.memory import Put
+from assent.threads.rows.memory.items import Put
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import CheckpointTuple

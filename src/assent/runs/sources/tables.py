@@ -24,7 +24,7 @@ from sqlalchemy import make_url
 
 from assent.errors import ConfigError, NotFound, Unavailable
 from assent.runs.sources.source import ForeignAssistant, ForeignThread, Json, Past
-from assent.threads.rows.memory import Put
+from assent.threads.rows.memory.items import Put
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.serde.base import SerializerProtocol

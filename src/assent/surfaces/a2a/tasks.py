@@ -19,7 +19,7 @@ from assent.kernel.ids import new_id
 from assent.runs.calls import Begun, Calls, Ended, Pause
 from assent.runs.engine.histories import Update
 from assent.runs.runs import Runs
-from assent.runs.threads import Threads
+from assent.runs.threads.threads import Threads
 from assent.surfaces.a2a import messages, wire
 from assent.surfaces.http.jsonrpc import INVALID_PARAMS, RpcError
 from assent.threads.model.assistants import Assistant

@@ -16,7 +16,7 @@ from assent.kernel.store.transaction import Tx
 from assent.threads.model.runs import Cancel, Run, RunStatus, Strategy, next_in_line
 from assent.threads.model.threads import Thread, ThreadStatus
 from assent.threads.rows import contributors, holds, threads
-from assent.threads.rows.checkpoints import Attempt, Fenced
+from assent.threads.rows.state.checkpoints import Attempt, Fenced
 
 _LARGE = [runs.c[name] for name in ("kwargs", "metadata", "error")]
 _ALL = select(runs).where(runs.c.tenant_id == TENANT)

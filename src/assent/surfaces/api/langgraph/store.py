@@ -14,7 +14,7 @@ from assent.surfaces.api.langgraph.routing import router
 from assent.surfaces.api.langgraph.schemas import Body, Object, Offset, Timestamp
 from assent.surfaces.api.langgraph.thread_views import json
 from assent.surfaces.http.authentication import Caller
-from assent.threads.rows.memory import Memory
+from assent.threads.rows.memory.items import Memory
 
 MOST_LABELS = 100
 MOST_ITEMS = 100_000

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, field_validator
 
 from assent.kernel.limits import MOST_LISTED
 from assent.runs.engine.histories import Update
-from assent.runs.thread_states import ThreadStates
+from assent.runs.threads.states import ThreadStates
 from assent.surfaces.api.langgraph.routing import router
 from assent.surfaces.api.langgraph.schemas import Body, Limit, Object
 from assent.surfaces.api.langgraph.thread_views import StateView, UpdatedState, json

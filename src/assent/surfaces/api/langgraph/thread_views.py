@@ -17,7 +17,7 @@ from assent.kernel import fair_threads, jsonable
 from assent.kernel.extracts import Path
 from assent.kernel.limits import has_at_most, is_small
 from assent.threads.model.threads import Thinning, Thread, ThreadStatus, Visibility
-from assent.threads.rows.thread_storage import Size
+from assent.threads.rows.state.thread_storage import Size
 
 Json = dict[str, Any]
 _MEDIUM_VALUES, _MEDIUM_CHARACTERS = 5_000, 400_000

@@ -11,7 +11,7 @@ from pydantic import Field
 from assent.kernel import extracts
 from assent.kernel.limits import MOST_LISTED
 from assent.runs.engine.histories import Update
-from assent.runs.threads import Threads
+from assent.runs.threads.threads import Threads
 from assent.surfaces.api.langgraph import thread_states
 from assent.surfaces.api.langgraph.routing import router
 from assent.surfaces.api.langgraph.schemas import Body, Limit, Object, Offset, SortOrder

@@ -13,7 +13,7 @@ from assent.surfaces.cli import output, progress
 from assent.surfaces.cli.options import AsJson, Config, Database, settings
 
 if TYPE_CHECKING:
-    from assent.runs.backfill import Report
+    from assent.runs.upkeep.backfill import Report
 
 _LINES_EVERY = 100
 """Threads per progress line if standard error is not a terminal."""

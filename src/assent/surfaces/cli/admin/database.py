@@ -28,7 +28,7 @@ def commands() -> typer.Typer:
 
 def upgrade(config: Config = None, database: Database = None) -> None:
     """Upgrade the database to the newest schema, as servers do at start."""
-    from assent.runs.conversion import Conversion
+    from assent.runs.upkeep.conversion import Conversion
 
     output.say(f"revision {migrations.upgrade(settings(config=config, database=database).database)}")
 
@@ -41,7 +41,7 @@ def upgrade(config: Config = None, database: Database = None) -> None:
 
 def convert(config: Config = None, database: Database = None, as_json: AsJson = False) -> None:
     """Convert checkpoints of earlier releases to the newest format. Safe to repeat, also after it was interrupted."""
-    from assent.runs.conversion import Conversion, Report
+    from assent.runs.upkeep.conversion import Conversion, Report
 
     async def use(services: Services, _: Principal) -> Report:
         with progress.shown("checkpoints and writes", lines_every=1000) as on_progress:

@@ -18,8 +18,8 @@ from assent.surfaces.cli.options import TENANT, AsJson, Config, Database, Tenant
 from assent.threads.model.imports import Fate, Report, Sort
 
 if TYPE_CHECKING:
-    from assent.runs.imports import Wanted
     from assent.runs.sources.source import Source
+    from assent.runs.upkeep.imports import Wanted
 
 _LINES_EVERY = 100
 """Threads per progress line if standard error is not a terminal."""
@@ -73,7 +73,7 @@ def import_from(
 
 
 def _wanted(graphs: list[str], owner: str | None, dry_run: bool) -> Wanted:
-    from assent.runs.imports import Wanted
+    from assent.runs.upkeep.imports import Wanted
 
     renamed = dict(graph.split("=", 1) for graph in graphs if "=" in graph)
     defaults = [graph for graph in graphs if "=" not in graph]

@@ -18,7 +18,7 @@ from assent.review.decisions.confirmation import Options
 from assent.review.decisions.decide import Proposal
 from assent.review.deliveries import Deliveries
 from assent.review.inbox import Doubt, Inbox
-from assent.runs.threads import Threads
+from assent.runs.threads.threads import Threads
 from assent.surfaces.http.passkey_origins import Site
 from assent.surfaces.web.text import times
 from assent.surfaces.web.views import decisions, forms, item_list, item_page

@@ -16,7 +16,7 @@ from assent.kernel.store.ports import Store
 from assent.review.collaboration.reasons import Reasons
 from assent.review.inbox import Inbox
 from assent.review.model.secrets import MASK
-from assent.runs.threads import Threads
+from assent.runs.threads.threads import Threads
 from assent.surfaces.http.passkey_origins import Site
 from assent.surfaces.web import titles
 from assent.surfaces.web.language import gettext as _

@@ -13,7 +13,7 @@ from assent.kernel.store.transaction import Tx
 from assent.review.collaboration.mentions import named_in
 from assent.review.samples import PREFIX
 from assent.surfaces.web.language import gettext as _
-from assent.threads.rows import deployments
+from assent.threads.rows.remote import deployments
 
 _SHORT = 32
 """Longer ids are random; their last characters are enough to distinguish them."""

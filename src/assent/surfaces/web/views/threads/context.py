@@ -8,7 +8,7 @@ from typing import Any
 
 from assent.errors import AssentError
 from assent.identity.model.access import Principal
-from assent.runs.threads import Threads
+from assent.runs.threads.threads import Threads
 from assent.surfaces.web.views.threads import conversation, thread_page
 from assent.surfaces.web.views.threads.conversation import Said
 

@@ -15,7 +15,7 @@ from assent.kernel.store.ports import Store
 from assent.review.inbox import Inbox
 from assent.runs.assistants.assistants import Assistants
 from assent.runs.runs import Runs
-from assent.runs.threads import Threads
+from assent.runs.threads.threads import Threads
 from assent.surfaces.web.language import gettext as _
 from assent.surfaces.web.text.words import Sign
 from assent.surfaces.web.views import people

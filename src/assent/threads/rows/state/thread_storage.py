@@ -38,7 +38,7 @@ from assent.kernel.store.tables import (
     threads,
 )
 from assent.kernel.store.transaction import Tx
-from assent.threads.rows import parts
+from assent.threads.rows.state import parts
 
 _THREAD: BindParameter[str] = bindparam("this")
 _LARGEST_COPY = 64 * 1024 * 1024

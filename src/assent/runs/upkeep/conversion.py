@@ -12,8 +12,8 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from assent.kernel.store.ports import Store
-from assent.threads.rows import conversion
-from assent.threads.rows.conversion import Place
+from assent.threads.rows.state import conversion
+from assent.threads.rows.state.conversion import Place
 
 OnProgress = Callable[[int, int], None]
 """The rows that are done, and all of them."""

@@ -27,7 +27,8 @@ from assent.runs.engine.histories import Address, Edit, Histories, Update
 from assent.threads.access import ThreadAccess
 from assent.threads.model.runs import Outcome, Run, RunStatus, next_in_line
 from assent.threads.model.threads import Thread, ThreadStatus, contained, resting
-from assent.threads.rows import checkpoints, contributors, runs, threads
+from assent.threads.rows import contributors, runs, threads
+from assent.threads.rows.state import checkpoints
 from assent.threads.visible_threads import on_thread
 
 if TYPE_CHECKING:
@@ -178,6 +179,14 @@ def existing_thread(tx: Tx, thread_id: str, *, lock: bool = False, values: bool 
     thread = (threads.lock if lock else threads.get)(tx, thread_id, values=values)
     if thread is None:
         raise NotFound(f"Thread with ID {thread_id} not found")
+    return thread
+
+
+def shown_thread(tx: Tx, thread_id: str) -> Thread:
+    """Marks the thread's questions as shown."""
+    thread = existing_thread(tx, thread_id)
+    if thread.waits and not thread.shown:
+        threads.mark_shown(tx, thread.id)
     return thread
 
 

@@ -17,7 +17,7 @@ from assent.kernel import canonical
 from assent.kernel.store.tables import TENANT, checkpoint_writes, checkpoints
 from assent.kernel.store.transaction import Tx
 from assent.threads.model.parts import Part
-from assent.threads.rows import parts
+from assent.threads.rows.state import parts
 
 
 class Fenced(Exception):

@@ -35,9 +35,10 @@ from assent.threads.model.identities import stand_in
 from assent.threads.model.imports import Fate, Report, Sort, thread_id_for
 from assent.threads.model.runs import RunStatus, Strategy
 from assent.threads.model.threads import Thread, Visibility
-from assent.threads.rows import assistants, memory, runs, threads
-from assent.threads.rows.checkpoints import Attempt
-from assent.threads.rows.memory import Put
+from assent.threads.rows import assistants, runs, threads
+from assent.threads.rows.memory import items as memory
+from assent.threads.rows.memory.items import Put
+from assent.threads.rows.state.checkpoints import Attempt
 from assent.threads.run_requests import RunRequest
 
 Json = dict[str, Any]

@@ -23,7 +23,7 @@ from assent.kernel import jsontext
 from assent.kernel.fair_threads import Shares, caller
 from assent.kernel.limits import Limits, Usage
 from assent.kernel.store import faults
-from assent.kernel.store.pool import PATIENCE, ElasticPool, Line, end_transaction
+from assent.kernel.store.drivers.pool import PATIENCE, ElasticPool, Line, end_transaction
 from assent.kernel.store.ports import Queue
 from assent.kernel.store.transaction import Marks, Tx, forbid_ending, no_marks, run
 

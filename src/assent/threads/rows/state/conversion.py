@@ -11,7 +11,8 @@ from assent.kernel.store.tables import TENANT, checkpoint_writes, checkpoints
 from assent.kernel.store.transaction import Tx
 from assent.threads.model.old_format import PLAIN, Converted, checkpoint_in_parts, write_in_parts
 from assent.threads.model.parts import FORMAT
-from assent.threads.rows import parts, threads
+from assent.threads.rows import threads
+from assent.threads.rows.state import parts
 
 Place = tuple[Any, ...]
 """The key of a row."""

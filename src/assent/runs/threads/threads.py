@@ -1,4 +1,4 @@
-"""Creates, searches, changes, copies and deletes threads. Their states are in `thread_states`."""
+"""Creates, searches, changes, copies and deletes threads. Their states are in `states`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from assent.audit.refusals import noted
-from assent.errors import AlreadyExists, AssentError, BadRequest, Conflict, Forbidden, Invalid, UnreadableState
+from assent.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Invalid, UnreadableState
 from assent.identity.authorization import Authorizer
 from assent.identity.model.access import Principal, Scope
 from assent.identity.model.visibility import Visible
@@ -18,33 +18,30 @@ from assent.kernel.quotas import documents, quotas
 from assent.kernel.store.containment import check_filter
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
-from assent.review import thread_items
 from assent.review.model.secrets import Cover
-from assent.review.threads import chosen_ids, copies, open_items
+from assent.review.threads import chosen_ids, open_items
 from assent.review.threads.answers import require_withdrawal
-from assent.review.threads.breakpoints import open_breakpoint
 from assent.review.threads.secrets import Secrets, require_all_unmasked
-from assent.review.threads.withdrawal import require_removable
-from assent.runs import cancellation
-from assent.runs.continuation import copy_asker
 from assent.runs.engine.histories import Edit, Histories, Update
 from assent.runs.project.project import Project
-from assent.runs.thread_states import OnState, ThreadStates, existing_thread, put_state, refresh
+from assent.runs.threads import copying, removal
+from assent.runs.threads.copying import Past
+from assent.runs.threads.states import OnState, ThreadStates, existing_thread, put_state, shown_thread
 from assent.threads.access import ThreadAccess
 from assent.threads.model.configs import clean_metadata
-from assent.threads.model.runs import Cancel, Outcome, Run, RunStatus
+from assent.threads.model.runs import Run
 from assent.threads.model.threads import (
     Lifetime,
     Query,
     Thinning,
     Thread,
-    ThreadStatus,
     ThreadSweep,
     Visibility,
     contained,
 )
-from assent.threads.rows import checkpoints, contributors, frames, runs, thread_search, thread_storage, threads
-from assent.threads.rows.thread_storage import Size
+from assent.threads.rows import contributors, thread_search, threads
+from assent.threads.rows.state import thread_storage
+from assent.threads.rows.state.thread_storage import Size
 from assent.threads.visible_threads import on_thread
 
 IfExists = Literal["raise", "do_nothing"]
@@ -53,8 +50,6 @@ OnRemoval = Callable[[str, Sequence[Run]], Awaitable[None]]
 log = logging.getLogger(__name__)
 
 READ = (Scope.RUNS_WRITE, Scope.ITEMS_READ)
-_COPIED = ("threads", "thread_values", "checkpoints", "checkpoint_writes", "checkpoint_parts")
-_Past = tuple[Any, ...]
 _EXPIRED_AT_ONCE = 100
 _LOOKED_AT_ONCE = 20
 
@@ -179,7 +174,7 @@ class Threads:
         visible = await self._may.read(caller, thread_id)
         past = await self._require_open(caller, thread_id, visible)
         _, more = await self._may.create(caller, new, {})
-        copy = on_thread(visible, _copy, missing=_nothing_to_copy)
+        copy = on_thread(visible, copying.copy, missing=copying.nothing_to_copy)
         copied, running, asker = await self._store.write(
             caller.tenant, copy, thread_id, caller, new, clean_metadata(more), self._visibility, self._is_gated, past
         )
@@ -188,7 +183,7 @@ class Threads:
         outcome = await self.states.outcome(caller.tenant, copied.graph_id, copied.id)
         gated = self._is_gated(copied.graph_id)
         facts: dict[str, Any] = {"actor": caller.actor, "asker": asker, "gated": gated}
-        return await self._store.write(caller.tenant, _refresh_copy, thread_id, copied.id, outcome, **facts)
+        return await self._store.write(caller.tenant, copying.refresh, thread_id, copied.id, outcome, **facts)
 
     async def delete(self, caller: Principal, thread_id: str) -> None:
         """Deletes the thread with its runs and checkpoints, after its active runs are cancelled."""
@@ -202,7 +197,7 @@ class Threads:
         caller.require(Scope.RUNS_WRITE)
         unique_ids = list(dict.fromkeys(thread_ids))
         visible = await self._may.prune(caller, unique_ids)
-        existing = await self._store.read(caller.tenant, _visible_ids, unique_ids, visible)
+        existing = await self._store.read(caller.tenant, removal.visible_ids, unique_ids, visible)
         if strategy is Thinning.KEEP_LATEST:
             return await self._thin_out(caller.tenant, existing)
         return sum([await self._remove_if_settled(caller, thread_id, visible) for thread_id in existing])
@@ -212,7 +207,7 @@ class Threads:
         done, damaged = 0, list[str]()
         for thread_id in thread_ids:
             try:
-                done += await self._store.write(tenant, _thin_out, thread_id)
+                done += await self._store.write(tenant, removal.thin_out, thread_id)
             except UnreadableState:
                 damaged.append(thread_id)
         if damaged:
@@ -245,10 +240,10 @@ class Threads:
 
     async def _expire(self, tenant: str, thread_id: str) -> bool:
         try:
-            return await self._store.write(tenant, _expire, thread_id)
+            return await self._store.write(tenant, removal.expire, thread_id)
         except UnreadableState as error:  # else the others would wait for this thread for ever
             log.warning("delete history failed", extra={"thread_id": thread_id, "reason": str(error)})
-            await self._store.write(tenant, _renew, thread_id)
+            await self._store.write(tenant, removal.renew, thread_id)
             return False
 
     async def _past(
@@ -289,11 +284,11 @@ class Threads:
             step = replace(step, offset=step.offset + _LOOKED_AT_ONCE)
         return matching
 
-    async def _require_open(self, caller: Principal, thread_id: str, visible: Visible | None) -> _Past | None:
+    async def _require_open(self, caller: Principal, thread_id: str, visible: Visible | None) -> Past | None:
         """Refuses a copy to a caller who cannot see all that the thread holds, or ever held. Returns a fingerprint of
         the checked data; None if the caller sees everything."""
         source, past = await self._store.read(
-            caller.tenant, on_thread(visible, _with_past, missing=_nothing_to_copy), thread_id
+            caller.tenant, on_thread(visible, copying.with_past, missing=copying.nothing_to_copy), thread_id
         )
         view = await self._secrets.view(caller, source)
         if view.whole:
@@ -313,12 +308,14 @@ class Threads:
     async def _remove(self, caller: Principal, thread_id: str, visible: Visible | None) -> None:
         tenant = caller.tenant
         async with self._secrets.refusals(caller, thread_id), noted(self._store, caller):
-            running, gone = await self._store.write(tenant, on_thread(visible, _remove_or_stop), thread_id, caller)
+            running, gone = await self._store.write(
+                tenant, on_thread(visible, removal.remove_or_stop), thread_id, caller
+            )
         for run in running:
             if self._store.queue is not None:
                 await self._store.queue.cancel(tenant, run.id)
         if running:
-            gone = await self._store.write(tenant, _remove_with_runs, thread_id, caller.actor)
+            gone = await self._store.write(tenant, removal.remove_with_runs, thread_id, caller.actor)
         if self._on_removal is not None:
             await self._on_removal(tenant, gone)
 
@@ -363,7 +360,7 @@ def _create(
     if not threads.insert(tx, thread_id, metadata, owner=caller.actor, visibility=visibility):
         if if_exists == "raise" or not existing_thread(tx, thread_id).shown_to(visible):
             raise AlreadyExists(f"Thread with ID {thread_id} already exists")
-        return _shown(tx, existing_thread(tx, thread_id)), False
+        return shown_thread(tx, thread_id), False
     if labelled:
         contributors.add(tx, thread_id, caller.actor, lasting=True)
     if lifetime is not None:
@@ -372,7 +369,7 @@ def _create(
         past.store(tx)
         put_state(tx, existing_thread(tx, thread_id), past.outcome, caller.actor)
         contributors.add(tx, thread_id, caller.actor)
-    return _shown(tx, existing_thread(tx, thread_id)), True
+    return shown_thread(tx, thread_id), True
 
 
 def _change(
@@ -426,156 +423,11 @@ def _require_owner(caller: Principal, thread: Thread, right: str) -> None:
         raise Forbidden(f"only the owner of a thread, or an administrator, {right}")
 
 
-def _copy(
-    tx: Tx,
-    thread_id: str,
-    caller: Principal,
-    copy_id: str,
-    more: dict[str, Any],
-    visibility: Visibility,
-    is_gated: Callable[[str], bool],
-    past: _Past | None,
-) -> tuple[Thread, bool, Run | None]:
-    """The copy, whether the original is running (its row then lags behind its checkpoints), and the run that asks on
-    the copy. The copy has the same questions and contributors, with the caller as requester. `past` is the fingerprint
-    of the data that was checked for secrets."""
-    source = threads.lock(tx, thread_id)
-    if source is None:
-        raise _nothing_to_copy(thread_id)
-    if past not in (None, _past_of(tx, thread_id)):
-        raise Conflict("The thread changed while it was checked for secrets.", hint="try again")
-    merged = {**source.metadata, **more}
-    documents.require(tx, metadata=merged)
-    threads.insert(
-        tx,
-        copy_id,
-        merged,
-        config=source.config,
-        owner=caller.actor,
-        visibility=visibility,
-        turn_ended_at=source.turn_ended_at,
-    )
-    contributors.copy(tx, thread_id, copy_id)
-    thread_storage.copy_checkpoints(tx, thread_id, copy_id)
-    if source.ttl_minutes is not None:
-        threads.set_lifetime(tx, copy_id, Lifetime(source.ttl_minutes, Thinning(source.ttl_strategy or "delete")))
-    upcoming = (source.next or ()) if open_breakpoint(tx, source) else ()
-    running = source.status is ThreadStatus.BUSY
-    asks = running or source.waits or bool(upcoming)
-    asker = copy_asker(tx, source, existing_thread(tx, copy_id), caller.actor) if asks else None
-    if source.ran and not running:
-        threads.set_state(
-            tx,
-            copy_id,
-            status=source.status,
-            values=source.values,
-            interrupts=source.interrupts or {},
-            error=source.error,
-            next=source.next or [],
-        )
-        facts: dict[str, Any] = {
-            "run": asker,
-            "asker": caller.actor,
-            "gated": is_gated(source.graph_id or ""),
-            "upcoming": upcoming,
-        }
-        thread_items.follow(
-            tx, thread_items.Waiting.of(existing_thread(tx, copy_id), source.pending, source.values, **facts)
-        )
-        copies.keep_terms(tx, thread_id, copy_id)
-    return _shown(tx, existing_thread(tx, copy_id)), running, asker
-
-
-def _with_past(tx: Tx, thread_id: str) -> tuple[Thread, _Past]:
-    source = threads.get(tx, thread_id)
-    if source is None:
-        raise _nothing_to_copy(thread_id)
-    return source, _past_of(tx, thread_id)
-
-
-def _past_of(tx: Tx, thread_id: str) -> _Past:
-    """A fingerprint that changes when copied data is added."""
-    sizes = thread_storage.sizes(tx, thread_id)
-    return checkpoints.heads(tx, thread_id), *(sizes.get(name) for name in _COPIED)
-
-
-def _refresh_copy(
-    tx: Tx, thread_id: str, copy_id: str, outcome: Outcome, *, actor: str, asker: Run | None, gated: bool
-) -> Thread:
-    refreshed = refresh(tx, copy_id, outcome, actor, run=asker, gated=gated)
-    copies.keep_terms(tx, thread_id, copy_id)
-    if asker is not None and not outcome.pending:
-        runs.remove(tx, asker.id)
-    return refreshed
-
-
-def _nothing_to_copy(thread_id: str) -> AssentError:
-    return Conflict("Conflict", hint=f"there is no thread {thread_id}")
-
-
-def _remove_or_stop(tx: Tx, thread_id: str, caller: Principal) -> tuple[list[Run], list[Run]]:
-    """The running runs, which are asked to stop first, or else the active runs of the thread, now deleted."""
-    require_removable(tx, caller, existing_thread(tx, thread_id, lock=True))
-    active = runs.active(tx, thread_id)
-    running = [run for run in active if run.status is RunStatus.RUNNING]
-    if not running:
-        return [], _remove_with_runs(tx, thread_id, caller.actor)
-    for run in running:
-        cancellation.cancel(tx, run, Cancel.INTERRUPT)
-    return running, []
-
-
-def _remove_with_runs(tx: Tx, thread_id: str, actor: str) -> list[Run]:
-    """Deletes the thread and closes the streams of its active runs, which are returned."""
-    active = runs.active(tx, thread_id)
-    for run in active:
-        frames.close(tx, run)
-    thread_items.remove_thread(tx, thread_id, actor)
-    return active
-
-
-def _visible_ids(tx: Tx, thread_ids: Sequence[str], visible: Visible | None) -> list[str]:
-    present = [thread for thread_id in thread_ids if (thread := threads.get(tx, thread_id)) is not None]
-    return [thread.id for thread in present if thread.shown_to(visible)]
-
-
-def _thin_out(tx: Tx, thread_id: str) -> bool:
-    """Deletes the history unless a run is active: a rollback needs the checkpoints before the run."""
-    missing = threads.lock(tx, thread_id) is None
-    return not missing and not runs.active(tx, thread_id) and thread_storage.keep_latest(tx, thread_id)
-
-
 def _storage(tx: Tx, thread_id: str) -> dict[str, Size]:
     existing_thread(tx, thread_id)
     return thread_storage.sizes(tx, thread_id)
 
 
-def _expire(tx: Tx, thread_id: str) -> bool:
-    """Deletes the thread, or its history, unless its deadline was extended or a run has started since the search."""
-    thread = threads.lock(tx, thread_id)
-    if thread is None or thread.status is ThreadStatus.BUSY:
-        return False
-    if thread.ttl_minutes is None or thread.expires_at is None or thread.expires_at > tx.now():
-        return False
-    if thread.ttl_strategy == Thinning.KEEP_LATEST:
-        _renew(tx, thread_id)
-        return _thin_out(tx, thread_id)
-    return not open_items.are_unsettled(tx, thread_id) and thread_items.remove_thread(tx, thread_id)
-
-
-def _renew(tx: Tx, thread_id: str) -> None:
-    thread = threads.lock(tx, thread_id)
-    if thread is not None and thread.ttl_minutes is not None:
-        threads.set_lifetime(tx, thread_id, Lifetime(thread.ttl_minutes, Thinning.KEEP_LATEST))
-
-
 def _mark_shown(tx: Tx, shown: Sequence[Thread]) -> None:
     for thread in shown:
         threads.mark_shown(tx, thread.id, as_of=thread.state_updated_at)
-
-
-def _shown(tx: Tx, thread: Thread) -> Thread:
-    """Marks the thread's questions as shown."""
-    if thread.waits and not thread.shown:
-        threads.mark_shown(tx, thread.id)
-    return thread

@@ -38,7 +38,7 @@ from assent.kernel.store.tables import TENANT, Instant, memories, memory_vectors
 from assent.kernel.store.transaction import Tx
 from assent.kernel.store.vectors import Vector, similarity
 from assent.threads.model.threads import Visibility
-from assent.threads.rows.memory_filters import condition
+from assent.threads.rows.memory.filters import condition
 
 Namespace: TypeAlias = tuple[str, ...]
 

@@ -1,0 +1,1 @@
+"""SQLite and Postgres: connections, prepared statements, and what differs between them."""

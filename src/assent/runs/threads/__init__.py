@@ -1,0 +1,1 @@
+"""Threads as use cases: create, search, copy, delete, states, and who may go on reading."""

@@ -1,0 +1,1 @@
+"""The store's items as rows, and the filters of their search."""

@@ -1,0 +1,1 @@
+"""Deployments and their threads as rows."""

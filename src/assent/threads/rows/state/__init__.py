@@ -1,0 +1,1 @@
+"""The states of threads as rows: checkpoints, their parts, and values."""

@@ -65,7 +65,7 @@ class McpTimeout(McpLost):
 
 
 def sentences() -> dict[str, str]:
-    """What people read, by the names of the classes."""
+    """Messages for people, by the names of the classes."""
     configuration = dict.fromkeys(names_of(ConfigError), _MISCONFIGURED)
     return configuration | {kind.__name__: kind.public for kind in _with_subclasses(Failed)}
 

@@ -173,7 +173,7 @@ def _errand(tx: Tx, delivery: Delivery) -> _Errand | Failure:
 
 
 def _value(item: Item, answer: Json) -> Json:
-    """A gate fetches its answer itself. What resumes it would be an answer to anything else that asks there."""
+    """A gate fetches its answer itself. A resume would answer any other question of the thread, too."""
     return answer if item.origin is None or answer is None else {ITEM: item.id}
 
 

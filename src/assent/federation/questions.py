@@ -17,7 +17,7 @@ Questions = list[Mapping[str, Any]]
 
 async def acceptable(limits: Limits, asked: Sequence[Mapping[str, Any]], **thread: str) -> Questions:
     """Leaves out questions that no item can hold, such as one of many megabytes, and all of a thread that asks too many
-    at once. What is slow about the others is done here, before any transaction. `thread` names it in the log."""
+    at once. The slow work for the others is done here, before any transaction. `thread` names it in the log."""
     kept, flaws = await fair_threads.beside(_judged, limits, asked)
     for flaw in flaws:
         log.warning("question of a deployment refused", extra={**thread, "reason": flaw})

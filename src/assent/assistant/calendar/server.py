@@ -45,8 +45,8 @@ def create_server(
     With `login`, the calendar's tools require a login. `url` is the address of its pages; by default the address that
     the call was sent to, which is trustworthy only with `host_origin_protection`.
 
-    With `caldav`, the events are on that server, and the file has only the results of idempotency keys. What is
-    invented is left out then: rooms, the map and the login.
+    With `caldav`, the events are on that server, and the file has only the results of idempotency keys. The
+    invented parts are left out then: rooms, the map and the login.
     """
     if login and caldav:
         raise ConfigError("the login is for the built-in calendar", hint="omit it, or ASSISTANT_CALDAV_URL")

@@ -36,7 +36,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a request: questions, proposals, or an answer."""
+    """The outcome of a request: questions, proposals, or an answer."""
 
     question: str | None = None
     proposals: tuple[Proposal, ...] = ()

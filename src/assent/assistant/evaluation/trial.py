@@ -34,7 +34,7 @@ from assent.settings import AssistantSettings
 
 
 async def tried(settings: AssistantSettings, set_up: SetUp, request: Request) -> Outcome:
-    """What comes of the request, with the configured models."""
+    """The outcome of the request, with the configured models."""
     with TemporaryDirectory() as folder:
         client = McpServers({"calendar": McpClient(calendar(Path(folder) / "calendar.db"), name="here", mode=MODERN)})
         try:

@@ -80,7 +80,7 @@ def refusal(paused: PausedCall, answers: Answers) -> str | None:
 
 
 def responses(paused: PausedCall | None, answers: Answers) -> dict[str, ElicitResult]:
-    """What the server gets with the next round."""
+    """The answer that the server gets with the next round."""
     if paused is None or paused["goes_on"] != "round":
         return {}
     return {key: elicited(answers[key]) for key in paused["questions"]}

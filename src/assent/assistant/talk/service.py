@@ -163,7 +163,7 @@ class Assistant:
         return self._turn(caller, name, thread_of(caller.tenant, name), run_id)
 
     async def standing(self, caller: Principal, name: str) -> Standing:
-        """What goes on in the conversation."""
+        """The activity of the conversation."""
         thread_id = await self.require(caller, name)
         return await self._store.read(caller.tenant, assistant_threads.standing, thread_id)
 

@@ -48,7 +48,7 @@ def in_doubt(tx: Tx, caller: Principal, thread_id: str) -> View | None:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What goes on in a conversation."""
+    """The activity of a conversation."""
 
     waiting: Sequence[Item]
     """The pending items, oldest first, then those whose call was lost while it ran."""

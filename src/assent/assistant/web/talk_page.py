@@ -37,7 +37,7 @@ class Sources:
 class TalkPage:
     thread: Thread
     asked: Sequence[ItemPage]
-    """What waits for a person."""
+    """The questions that wait for a person."""
 
     run_id: str | None
     """The run that works on the request."""

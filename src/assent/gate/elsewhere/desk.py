@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What has become of a call, by the attempt that makes it. A doubt is reported by another attempt."""
+    """The outcome of a call, reported by the attempt that makes it. A doubt is reported by another attempt."""
 
     kind: str
     attempt: str | None = None

@@ -46,7 +46,7 @@ class RemoteInbox(Keeper):
         self, url: str | None = None, key: str | None = None, *, deployment: str | None = None, timeout: float = 30.0
     ) -> None:
         """The key is that of an agent. `deployment` names the place that this process belongs to, if the agent has
-        several with threads of their own. What is not given comes from the settings `url`, `api_key` and
+        several with threads of their own. Omitted values come from the settings `url`, `api_key` and
         `gate_deployment`, at the first use."""
         if url is not None:
             require_safe(url)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from assent.surfaces.cli import output
 
 OnProgress = Callable[[int, int], None]
-"""What is done, and the total."""
+"""The number of finished steps, and the total."""
 
 
 @contextmanager

@@ -121,7 +121,7 @@ def listed(names: Sequence[bytes], width: int) -> tuple[Listed, list[Part]]:
 
 
 def below(node: object) -> list[bytes]:
-    """The names of the parts that a node lists. What a damaged one does not name would be lost, and swept."""
+    """The names of the parts that a node lists. A part that a damaged node does not name would be swept."""
     if not isinstance(node, Part) or node.type != NODE or part(NODE, node.data).name != node.name:
         raise UnreadableState("a part of the checkpoint is damaged")
     return _names_in(node.data)

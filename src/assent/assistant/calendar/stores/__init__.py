@@ -1,1 +1,1 @@
-"""What the calendar's tools need of a calendar (`port`), and the built-in one, which is a file (`file`)."""
+"""Calendars: the interface that the tools use (`port`), and the built-in one, which is a file (`file`)."""

@@ -1,4 +1,4 @@
-"""What the calendar's tools need of a calendar. `tests/assistant/test_calendar_stores.py` is its contract."""
+"""The calendar as its tools use it. `tests/assistant/test_calendar_stores.py` is its contract."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def keep_logins(place: Place | None) -> None:
 
 
 def credentials(server_url: str) -> Credentials:
-    """What authenticates a connection to this server."""
+    """The authentication of a connection to this server."""
     from assent.assistant.mcp.login.credentials import Credentials  # slow to import
 
     if _place is None:

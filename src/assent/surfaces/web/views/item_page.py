@@ -160,7 +160,7 @@ class ItemPage:
 
     @property
     def told(self) -> str:
-        """What the person approves, in a sentence; empty if the bar names it already."""
+        """A sentence that says what the person approves; empty if the bar names it already."""
         going = len(self.choices) == 1 and self.choices[0].forward in ("approve", "edit")
         return self.heading if going and self.decidable and self.heading != self.item["actions"][0]["name"] else ""
 

@@ -17,7 +17,7 @@ from assent.threads.model.parts import FORMAT, Inline, Listed, Part, Ref
 Loaded = dict[bytes, Any]
 """By name, parts, and what `Recall` has instead of them."""
 Recall = Callable[[bytes], Any]
-"""What the caller has in memory of a part; None: nothing."""
+"""The part as the caller has it in memory; None if it has not."""
 
 _ADD = (
     "INSERT INTO checkpoint_parts (tenant_id, thread_id, name, type, data) VALUES (?, ?, ?, ?, ?) "

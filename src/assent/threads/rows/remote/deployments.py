@@ -87,9 +87,9 @@ def any_followed(tx: Tx) -> bool:
 
 
 def lead(tx: Tx, who: str, lease: timedelta) -> list[tuple[str, Deployment]]:
-    """Takes or renews the lease of every deployment that no other process follows. Waits for
-    the rows of its own deployments: this process locks them while it records what it saw, and must not lose the lease by
-    that. Needs a transaction across tenants."""
+    """Takes or renews the lease of every deployment that no other process follows. Waits for the
+    rows of its own deployments: this process locks them while it records what it saw, and must not lose the lease then.
+    Needs a transaction across tenants."""
     now = tx.now()
     rows = [*tx.all(_OWN, who=who), *tx.all(_FREE, now=now)]
     led = {(row.tenant_id, row.deployment_id): _deployment(row) for row in rows}

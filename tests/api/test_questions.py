@@ -61,6 +61,7 @@ async def refuses(office: Office, graph: str, item: Item, answer: Any, *, status
     assert (await office.state(thread))["status"] == "interrupted"
 
 
+@pytest.mark.promise("DROP-06")
 async def test_question_that_approves_nothing_is_answered_by_callers_who_may_run(office: Office) -> None:
     for question, answer in ADVISORY:
         item = await office.asked("asking", {"questions": [question]})

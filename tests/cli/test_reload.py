@@ -129,6 +129,7 @@ def author(tmp_path: Path) -> Iterator[Author]:
             author.server.kill()
 
 
+@pytest.mark.promise("DROP-07")
 def test_a_changed_graph_answers_an_old_question_on_the_same_port_with_the_same_keys(author: Author) -> None:
     author.server.start()
     reviewer, sign_in = author.server.printed("reviewer key"), author.server.printed("sign in")
@@ -145,6 +146,7 @@ def test_a_changed_graph_answers_an_old_question_on_the_same_port_with_the_same_
     assert len(author.told("^Assent dev$")) == 1
 
 
+@pytest.mark.promise("DROP-07")
 def test_a_file_that_fails_to_load_is_named_in_terminal_and_inbox_until_it_is_corrected(author: Author) -> None:
     author.server.start()
     token = author.server.printed("sign in").partition("#")[2]

@@ -25,7 +25,7 @@ _SEED = 14
 
 
 @pytest.mark.scoreboard
-@pytest.mark.promise("SERVE-01")
+@pytest.mark.promise("SERVE-01", "DROP-05", "DROP-10")
 async def test_both_servers_answer_the_same(addresses: list[str], count: Count, record_score: RecordScore) -> None:
     everything = scenarios()
     chosen = _chosen(everything, count(full=len(everything), quick=60))

@@ -253,6 +253,7 @@ async def test_runs_lost_by_the_queue_are_restored_from_rows(site: Site) -> None
     assert None not in [await site.run(run) for run in (first, queued, later)]
 
 
+@pytest.mark.promise("SERVE-18")
 @pytest.mark.scoreboard
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("strategy", [*Strategy, None], ids=lambda one: one or "mixed")

@@ -84,6 +84,7 @@ async def test_headers_have_content_type_and_location(http: httpx.AsyncClient) -
     assert re.fullmatch(r"/threads/[0-9a-f-]{36}/runs/[0-9a-f-]{36}", headers["content-location"])
 
 
+@pytest.mark.promise("DROP-05")
 async def test_a_quiet_connection_is_kept_alive(
     http: httpx.AsyncClient, client: LangGraphClient, tmp_path: Path
 ) -> None:

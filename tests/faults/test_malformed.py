@@ -158,6 +158,7 @@ class Crowd:
         return int(self.http.post("/threads/count", json={"status": "busy"}).json())
 
 
+@pytest.mark.promise("DROP-04")
 @pytest.mark.scoreboard
 @pytest.mark.timeout(600)
 def test_no_malformed_request_leaves_its_thread_busy(house: House, count: Count, record_score: RecordScore) -> None:

@@ -113,6 +113,7 @@ def counted(rounds: list[Round]) -> Counter[str]:
     return Counter(round_done.wrong for round_done in rounds if round_done.wrong is not None)
 
 
+@pytest.mark.promise("DROP-02")
 @pytest.mark.scoreboard
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("graph", ["gated", "forgiving"])

@@ -349,7 +349,7 @@ def _killed(folder: Path, scene: RemoteScene, kills: int, *, gate: bool) -> tupl
 
 
 @pytest.mark.scoreboard
-@pytest.mark.promise("P2")
+@pytest.mark.promise("P2", "DROP-09")
 @pytest.mark.timeout(3600)
 def test_kill_of_a_process_with_a_gate_elsewhere_doubles_no_effect(
     folder: Path, scene: RemoteScene, count: Count, record_score: RecordScore

@@ -22,7 +22,7 @@ from tests.gate.desk import CONFIG, PAY, SEND, Desk, answers, asked, ids, script
 from tests.graphs.agents import ScriptedModel
 
 
-@pytest.mark.promise("P1")
+@pytest.mark.promise("P1", "HITL-15")
 @pytest.mark.promise("HITL-02")
 @pytest.mark.promise("HITL-03")
 def test_a_call_waits_and_runs_once_it_is_approved(desk: Desk) -> None:

@@ -148,7 +148,7 @@ async def test_question_for_front_ends_of_langchains_middleware_is_the_same(hitl
     assert hitl.effects == ["bob"]
 
 
-@pytest.mark.promise("P1")
+@pytest.mark.promise("P1", "DROP-09")
 async def test_approved_call_runs_once_under_its_grant(scene: Scene) -> None:
     await scene.ask()
     assert scene.ran == []

@@ -63,6 +63,7 @@ async def continued(client: LangGraphClient, thread_id: str) -> int:
     return len(done["messages"])
 
 
+@pytest.mark.promise("DROP-08")
 @pytest.mark.scoreboard
 @pytest.mark.timeout(1500)
 async def test_every_thread_is_imported_unchanged_and_continues(

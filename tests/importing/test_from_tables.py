@@ -59,6 +59,7 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return url
 
 
+@pytest.mark.promise("DROP-08")
 async def test_every_thread_is_imported_unchanged_and_continues(place: Place, source: str) -> None:
     texts = [f"tea {number}{'?' if number < 4 else ''}" for number in range(10)]
     place.python(UNNAMED, source, talks(*texts))

@@ -89,6 +89,7 @@ def approve(installed: Path, url: str, key: str, sent: Path) -> None:
     assert sent.read_text() == "ana@example.com\n"
 
 
+@pytest.mark.promise("DROP-01")
 def test_dev_from_the_wheel_runs_an_approved_call(installed: Path, project: Path, database: str) -> None:
     sent = project / "sent"
     arguments = ("dev", "--port", "0", "--config", project / "langgraph.json", "--database", database)
@@ -98,6 +99,7 @@ def test_dev_from_the_wheel_runs_an_approved_call(installed: Path, project: Path
         approve(installed, server.url, server.printed("reviewer key"), sent)
 
 
+@pytest.mark.promise("DROP-01", "HITL-14")
 def test_serve_with_a_worker_runs_an_approved_call(installed: Path, project: Path, postgres_url: str) -> None:
     sent = project / "sent"
     settings = {"ASSENT_DATABASE": postgres_url, "ASSENT_SECRET_KEY": KEY, "ASSENT_RUN_IN_SERVER": "false"}

@@ -47,6 +47,7 @@ def test_decision_about_an_old_revision_is_refused(inbox: Inbox) -> None:
         inbox.decide(item.id, "approve", revision=item.revision, hash="another", by="ana")
 
 
+@pytest.mark.promise("HITL-14")
 def test_inboxes_in_memory_share_nothing_and_end_with_close(inbox: Inbox) -> None:
     inbox.ask(gated_call("pay", amount=1))
     with Inbox() as other:

@@ -80,7 +80,7 @@ def amount_of(server: Server, item_id: str) -> Any:
 # 1. A changed field is never dropped
 
 
-@pytest.mark.promise("SAFE-01")
+@pytest.mark.promise("SAFE-01", "HITL-25")
 async def test_change_in_one_of_several_actions_reaches_approve_all(server: Server, reader: Page) -> None:
     item_id = ask(server, title="Three", actions=CALLS)
     await reader.goto(f"{server.url}/inbox/{item_id}")

@@ -93,6 +93,7 @@ async def run_and_resume(spec: GraphSpec, kind: str) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.promise("DROP-03")
 @pytest.mark.parametrize("kind", ["pydantic", "dataclass", "enum"])
 @pytest.mark.parametrize("shape", SHAPES)
 async def test_typed_state_survives_a_pause(project: Project, shape: str, kind: str) -> None:

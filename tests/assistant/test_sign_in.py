@@ -8,16 +8,18 @@ import stat
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx
+import httpx2
 import pytest
 from fastmcp import FastMCP
 from fastmcp.server.middleware import Middleware
+from mcp.shared.auth import OAuthToken
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -28,7 +30,9 @@ from assent.assistant.failures import LoginRequired, McpRefused
 from assent.assistant.mcp.client import McpClient
 from assent.assistant.mcp.configured import create_client
 from assent.assistant.mcp.login import desk
+from assent.assistant.mcp.login.credentials import Credentials
 from assent.assistant.mcp.login.desk import CALLBACK, Place
+from assent.assistant.mcp.login.tokens import Tokens
 from assent.assistant.mcp.questions import Asked
 from assent.assistant.mcp.servers import McpServers
 from assent.assistant.mcp.targets import server_at
@@ -356,3 +360,16 @@ def _other() -> Any:
     server = FastMCP("other")
     server.tool(lambda: "here", name="peek", tags={"vault"})
     return server
+
+
+async def test_cancelled_request_leaves_the_login_to_the_next_one(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path, "http://127.0.0.1:9/mcp", Cipher(lambda: SECRET, b"logins"))
+    await tokens.set_tokens(OAuthToken(access_token="stored", expires_in=600))
+    credentials = Credentials("http://127.0.0.1:9/mcp", "http://127.0.0.1:9/callback", tokens)
+    request = httpx2.Request("GET", "http://127.0.0.1:9/mcp")
+    cancelled = credentials.async_auth_flow(request)
+    await anext(cancelled)
+    await cancelled.aclose()
+    async with asyncio.timeout(10), aclosing(credentials.async_auth_flow(request)) as following:
+        sent = await anext(following)
+    assert sent.headers["authorization"] == "Bearer stored"

@@ -7,6 +7,7 @@ This module imports the HTTP library of the MCP client.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider
@@ -39,16 +40,16 @@ class Credentials(httpx2.Auth):
         while True:
             used = await self._stored()
             flow = self._provider_of(used).async_auth_flow(request) if used else _plainly(request)
-            sent = await anext(flow)
-            while True:
-                response = yield sent
-                if sent.url == request.url and response.status_code == _UNKNOWN:
-                    await flow.aclose()
-                    break
-                try:
-                    sent = await flow.asend(response)
-                except StopAsyncIteration:
-                    break
+            async with aclosing(flow):  # in this task, which holds the lock of the flow
+                sent = await anext(flow)
+                while True:
+                    response = yield sent
+                    if sent.url == request.url and response.status_code == _UNKNOWN:
+                        break
+                    try:
+                        sent = await flow.asend(response)
+                    except StopAsyncIteration:
+                        break
             self.status = response.status_code if response.status_code in (_UNKNOWN, _FORBIDDEN) else None
             stored = await self._stored()
             if not self.login_required or stored is None or (used and stored.access_token == used.access_token):

@@ -11,6 +11,8 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from tests.assistant.calendars import served
+from tests.assistant.library import library
 from tests.cli.command import PATIENCE, Result, environment
 from tests.cli.conftest import Assent
 from tests.servers import ServerProcess, running, wait_until
@@ -26,7 +28,10 @@ def serving(folder: Path, mode: str, **more: str) -> ServerProcess:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with running(serving(tmp_path_factory.mktemp("chat"), "demo")) as server:
+    with (
+        served(library().http_app(path="/mcp")) as url,
+        running(serving(tmp_path_factory.mktemp("chat"), "demo", ASSISTANT_MCP_URL=f"{url}/mcp")) as server,
+    ):
         server.printed("reviewer key")
         yield server
 
@@ -169,6 +174,24 @@ def test_failed_answer_can_be_sent_again(chat: Terminal) -> None:
 
 def test_help_command_lists_the_chat_commands(chat: Terminal) -> None:
     assert "leave; pending questions stay open" in chat("/help", "/what").out
+
+
+@pytest.mark.promise("ASST-38")
+def test_prompts_of_servers_are_listed_shown_and_sent(chat: Terminal) -> None:
+    result = chat("/prompts", "/prompt recommend mood='not sad'", "", "the sea", "y")
+    assert "  recommend topic=… [mood=…]\n    Ask for a book.\n" in result.out
+    assert "a value is required" in result.out
+    assert "The prompt:\n  | Recommend a book about the sea; mood: not sad.\n" in result.out
+    assert "assistant:\n" in result.out.partition("Send it?")[2]
+
+
+def test_prompt_that_is_declined_or_wrong_is_not_sent(chat: Terminal) -> None:
+    result = chat("/prompt greet", "n", "/prompt", "/prompt greet now", "/prompt none", "/prompt greet a=b")
+    assert "assistant:\n" not in result.out
+    assert "! write /prompt NAME name=value …" in result.out
+    assert "! now: write arguments as name=value" in result.out
+    assert "! no server has a prompt 'none'" in result.out
+    assert "! arguments.a: is not an argument of this prompt" in result.out
 
 
 def test_new_chat_gets_its_own_thread(chat: Terminal) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fastapi import APIRouter
 
     from assent.app import Engine, Services
+    from assent.assistant.talk.prompts import Prompts
     from assent.assistant.talk.service import Assistant
     from assent.settings import AssistantSettings, Settings
     from assent.surfaces.web.views.shell import Shell
@@ -62,7 +63,7 @@ class AssistantExtension(Extension):
             _suggest_models(configured)
             keep_calendar_beside(settings.database_file)
             desk.keep_logins(_place_of_logins(settings))
-            yield http.routes(_assistant(services, engine, settings.assistant))
+            yield http.routes(_assistant(services, engine, settings.assistant), _prompts())
 
     def pages(self, services: Services, engine: Engine, settings: Settings, shell: Shell) -> Iterator[APIRouter]:
         if settings.assistant:
@@ -71,7 +72,7 @@ class AssistantExtension(Extension):
 
             assistant = _assistant(services, engine, settings.assistant)
             sources = Sources(engine.threads, engine.inbox, services.store)
-            yield pages.routes(assistant, sources, shell)
+            yield pages.routes(assistant, _prompts(), sources, shell)
             yield signing_in.routes()
 
     def places(self, settings: Settings) -> Iterator[Place]:
@@ -94,6 +95,14 @@ def _place_of_logins(settings: Settings) -> desk.Place:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = settings.public_url or f"http://{host}:{settings.port}"
     return desk.Place(address, secret_key.path(settings).with_suffix(".logins"), lambda: secret_key.load(settings))
+
+
+def _prompts() -> Prompts:
+    from assent.assistant.mcp.configured import shared_servers  # slow to import
+    from assent.assistant.talk.prompts import Prompts
+    from assent.settings import read_assistant_settings
+
+    return Prompts(lambda: shared_servers(read_assistant_settings()))
 
 
 def _assistant(services: Services, engine: Engine, graph_id: str) -> Assistant:

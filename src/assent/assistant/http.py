@@ -1,4 +1,4 @@
-"""`/run`, `/resume`, `/cancel` and `/health-check`: a conversation API for the reference assistant.
+"""`/run`, `/resume`, `/cancel`, `/prompts` and `/health-check`: a conversation API for the reference assistant.
 
 Statuses: 200 answered, 202 a person has to answer, 409 not in this state, 502 the assistant failed. A client that
 accepts `text/event-stream` receives the answer as it is generated, and the same body at the end.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -16,6 +17,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, field_validator
 
 from assent.assistant.talk.answers import Answer, Said
+from assent.assistant.talk.prompts import Prompts
 from assent.assistant.talk.service import Assistant, thread_of
 from assent.assistant.talk.turns import Replied, Turn
 from assent.assistant.talk.views import Reply, status_of
@@ -135,6 +137,39 @@ class ResumeBody(_Body):
         raise Invalid(message, errors=[{"path": missing, "message": message}])
 
 
+class PromptBody(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[StrictStr, Field(min_length=1, max_length=_LONGEST_NAME)]
+    arguments: dict[str, Text] = Field(default_factory=dict)
+
+
+class PromptArgument(BaseModel):
+    name: str
+    description: str
+    required: bool
+
+
+class PromptView(BaseModel):
+    """A prompt of an MCP server."""
+
+    name: str
+    description: str
+    arguments: list[PromptArgument]
+
+
+class PromptList(BaseModel):
+    prompts: list[PromptView]
+    problems: list[str] = Field(description="why some servers could not be asked for theirs")
+
+
+class PromptText(BaseModel):
+    """The text of a prompt, to be sent as `user_request`, as it is or changed."""
+
+    name: str
+    text: str
+
+
 class Answered(BaseModel):
     """A response; keys that do not apply are omitted."""
 
@@ -160,15 +195,15 @@ class Refused(BaseModel):
     request_id: str | None = None
 
 
+_REFUSED: dict[int | str, dict[str, Any]] = {"4XX": {"model": Refused}, "5XX": {"model": Refused}}
 _ASKED: dict[int | str, dict[str, Any]] = {
     200: {"description": "answered", "content": {_STREAM: {"schema": {"type": "string"}}}},
     202: {"model": Answered, "description": "a person has to answer"},
-    "4XX": {"model": Refused},
-    "5XX": {"model": Refused},
+    **_REFUSED,
 }
 
 
-def routes(assistant: Assistant) -> APIRouter:
+def routes(assistant: Assistant, prompts: Prompts) -> APIRouter:
     api = router("", "assistant")
 
     @api.get("/health-check")
@@ -191,7 +226,19 @@ def routes(assistant: Assistant) -> APIRouter:
         await assistant.cancel(caller, body.thread_id)
         return JSONResponse({"status": "cancelled", "thread_id": body.thread_id})
 
+    _add_prompts(api, prompts)
     return api
+
+
+def _add_prompts(api: APIRouter, prompts: Prompts) -> None:
+    @api.get("/prompts", responses=_REFUSED)
+    async def list_prompts(caller: Caller) -> PromptList:
+        return PromptList.model_validate(asdict(await prompts.list(caller)))
+
+    @api.post("/prompts", responses=_REFUSED)
+    async def prompt_text(caller: Caller, body: PromptBody) -> PromptText:
+        """Reads a prompt. It sends nothing to the assistant."""
+        return PromptText(name=body.name, text=await prompts.text(caller, body.name, body.arguments))
 
 
 def _accepts_stream(request: Request) -> bool:

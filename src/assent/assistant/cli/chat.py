@@ -17,6 +17,7 @@ from uuid import UUID, uuid4
 import httpx
 import typer
 
+from assent.assistant.cli import chat_prompts
 from assent.assistant.cli.chat_hearing import ACCEPT, BrokenOff, Speaker, is_stream, reply, show
 from assent.assistant.cli.chat_questions import QUIT, Left, agreed, ask, read
 from assent.assistant.talk.service import OWN_ID
@@ -26,7 +27,7 @@ from assent.client.inbox import item_path
 from assent.errors import AssentError, AssistantFailed, Forbidden, Invalid, NotFound, Unauthenticated, Unavailable
 from assent.settings import is_loopback
 from assent.surfaces.cli import problems as explaining
-from assent.surfaces.cli.escapes import escaped
+from assent.surfaces.cli.escapes import escaped, quoted
 from assent.surfaces.cli.item_views import decided
 from assent.surfaces.cli.options import settings
 from assent.surfaces.cli.output import say
@@ -37,6 +38,8 @@ View = dict[str, Any]
 _HELP = f"""Write a request. The assistant asks for your approval here if it needs it.
   {QUIT}   leave; pending questions stay open, also in the inbox
   /help   this help
+  {chat_prompts.LIST}  the prompts of the MCP servers
+  {chat_prompts.USE} NAME name=value …  shows the text of a prompt, and sends it if you agree
   Ctrl-C  stop the work on a request; at the prompt: leave"""
 _LOOK_EVERY_SECONDS = 0.5
 _ON_ITS_WAY_SECONDS = 30.0
@@ -117,9 +120,34 @@ class Chat:
 
     def _turn(self, line: str) -> None:
         if line.startswith("/"):
-            return say(_HELP)
+            return self._commanded(line)
         if line:
             self._settle(self._post("/run", user_request=line))
+
+    def _commanded(self, line: str) -> None:
+        command = line.split()[0]
+        if command not in (chat_prompts.LIST, chat_prompts.USE):
+            return say(_HELP)
+        try:
+            listed = self._prompts("GET")
+            if command == chat_prompts.LIST:
+                return chat_prompts.show(listed)
+            name, given = chat_prompts.parsed(line)
+            prompt = next((prompt for prompt in listed["prompts"] if prompt["name"] == name), None)
+            arguments = chat_prompts.completed(prompt, given) if prompt else given
+            text = str(self._prompts("POST", json={"name": name, "arguments": arguments})["text"])
+        except Invalid as error:
+            return say(f"! {escaped(error.message)}")
+        say("\n".join(["The prompt:", *quoted(text)]))
+        if agreed("  Send it? [y/n] "):
+            self._settle(self._post("/run", user_request=text))
+
+    def _prompts(self, method: str, **more: Any) -> View:
+        response = self._send(method, "/prompts", **more)
+        if response.status_code in (404, 422, 502):  # the conversation goes on
+            raise Invalid(str(response.json().get("message")))
+        answer: View = response.json() if response.is_success else self._read(response)
+        return answer
 
     def _settle(self, body: View) -> None:
         """Shows the response and asks its questions, until none is left."""

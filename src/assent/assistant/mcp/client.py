@@ -12,13 +12,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from assent.assistant.failures import LoginRequired, McpFailed, McpLost, McpTimeout
-from assent.assistant.mcp import upstream
+from assent.assistant.mcp import prompts, resources, upstream
 from assent.assistant.mcp.calls import Held, OpenCall
 from assent.assistant.mcp.connection import CONNECT_SECONDS, Connection
-from assent.assistant.mcp.faults import refused, unreachable
+from assent.assistant.mcp.faults import is_loss, refused, unreachable
+from assent.assistant.mcp.prompts import Prompt
 from assent.assistant.mcp.questions import (
     Answers,
     Asked,
@@ -31,7 +32,7 @@ from assent.assistant.mcp.questions import (
 )
 from assent.assistant.mcp.results import Result, result_of
 from assent.assistant.tools import Tool
-from assent.errors import ConfigError
+from assent.errors import ConfigError, Invalid
 from assent.kernel.canonical import Json
 
 if TYPE_CHECKING:
@@ -44,13 +45,10 @@ AUTO, LEGACY, MODERN = "auto", "legacy", "2026-07-28"
 _MOST_ROUNDS = 10
 _MOST_HELD = 32
 _STATE_ONLY_SECONDS = 0.1
-_LOST = (-32000, -32001)
-"""The client's own codes for a closed connection and for a missing response."""
-_NO_ANSWER = (-32603, "Server returned an error response")
-"""The client's error if a web server answered instead of the MCP server behind it."""
 _ASKS_IN_ROUNDS = "InputRequiredResult"
 """In the error of a server whose tool asks in rounds, over a connection without them."""
 
+Read = TypeVar("Read")
 SignInLink = Callable[[], Awaitable[str | None]]
 Target = Callable[[], Any]
 """Makes the target of each connection of FastMCP's client: a transport, or a server in this process."""
@@ -101,6 +99,7 @@ class McpClient:
         self._credentials: Credentials | None = None
         self._sign_in = sign_in
         self._last: list[Tool] | None = None
+        self._readers = set[str]()
 
     async def tools(self) -> list[Tool]:
         """After a login has ended, those that were listed before: their calls ask for a new one."""
@@ -119,28 +118,53 @@ class McpClient:
             raise refused(self.name, 401)
         return linked(link, f"Sign in, so that the assistant can use the tools of {self.name}")
 
+    async def prompts(self) -> list[Prompt]:
+        return await self._read(lambda connection: prompts.listed(connection.client))
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> str:
+        """The text of a prompt. Raises `Invalid` with the server's reason if it refuses the arguments."""
+        return await self._read(lambda connection: prompts.text(connection.client, name, arguments))
+
     async def _tools(self) -> list[Tool]:
+        own, readers = await self._read(self._listed)
+        names = {tool.name for tool in own}
+        self._readers = {tool.name for tool in readers} - names
+        return [*own, *(tool for tool in readers if tool.name not in names)]
+
+    async def _listed(self, connection: Connection) -> tuple[list[Tool], list[Tool]]:
+        """The tools of the server, and those that read its resources."""
+        listed, readers = await asyncio.gather(
+            connection.client.list_tools(),
+            resources.tools_for(connection.client, self.name, trusted=self._trusted),
+        )
+        return [_tool(tool, trusted=self._trusted) for tool in listed], readers
+
+    async def _read(self, ask: Callable[[Connection], Awaitable[Read]]) -> Read:
         """Over any connection, because no question comes of it: a call that waits for a person starts no process."""
         if not self._idle:
             for connection in self._held.connections:
                 if await connection.is_alive():
-                    return await self._listed(connection)
+                    return await self._answered(connection, ask)
         connection = await self._reserved("")
         try:
-            listed = await self._listed(connection)
+            answer = await self._answered(connection, ask)
         except McpFailed:
             await self._discard(connection)
             raise
+        except Invalid:
+            await self._release(connection)
+            raise
         await self._release(connection)
-        return listed
+        return answer
 
-    async def _listed(self, connection: Connection) -> list[Tool]:
+    async def _answered(self, connection: Connection, ask: Callable[[Connection], Awaitable[Read]]) -> Read:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                listed = await connection.client.list_tools()
+                return await ask(connection)
+        except Invalid:
+            raise
         except Exception as error:  # noqa: BLE001 - the transports raise whatever they like
             raise self._failure(error) from None
-        return [_tool(tool, trusted=self._trusted) for tool in listed]
 
     async def ready(self, name: str, paused: PausedCall | None = None) -> None:
         """Opens the connection for a call of this tool, before anything is marked as started."""
@@ -242,7 +266,7 @@ class McpClient:
         """A protocol error is a result for the model; a missing login is a question; a lost connection is raised."""
         from mcp.shared.exceptions import MCPError
 
-        if not isinstance(error, MCPError) or _is_loss(error):
+        if not isinstance(error, MCPError) or is_loss(error):
             await self._discard(connection)
             raise self._failure(error, sent=True) from None
         await self._release(connection)
@@ -259,6 +283,8 @@ class McpClient:
         """The result; raises `Asked` for the questions of the next round. A round may only ask for patience."""
         from mcp_types import InputRequiredResult
 
+        if name in self._readers:
+            return await resources.call(connection.client, name, args)
         given = responses(paused, answers)
         state = paused["token"] if paused is not None else None
         for _ in range(_MOST_ROUNDS):
@@ -359,10 +385,6 @@ def _credentials_of(target: Any) -> Credentials | None:
 
     auth = getattr(target, "auth", None)
     return auth if isinstance(auth, Credentials) else None
-
-
-def _is_loss(error: Any) -> bool:
-    return error.error.code in _LOST or (error.error.code, error.error.message) == _NO_ANSWER
 
 
 def _tool(listed: Any, *, trusted: bool) -> Tool:

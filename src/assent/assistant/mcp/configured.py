@@ -42,6 +42,11 @@ def shared_client(settings: AssistantSettings) -> McpServers:
     return McpServers({name: shared(key, create) for name, (key, create) in _factories(settings)})
 
 
+def shared_servers(settings: AssistantSettings) -> McpServers | None:
+    """As `shared_client`, but None where only the calendar in this process would be used."""
+    return shared_client(settings) if _servers(settings) else None
+
+
 def _factories(settings: AssistantSettings) -> Iterator[tuple[str, tuple[str, Factory]]]:
     limits = TimeLimits(by_tool={tool: limit.total_seconds() for tool, limit in settings.mcp_timeouts.items()})
     servers = _servers(settings)

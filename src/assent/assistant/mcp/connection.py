@@ -24,6 +24,13 @@ _PAUSE_SECONDS = 30 * 24 * 3600.0
 """No request ends by itself before that: a person may take days. Each call has its own time limit."""
 
 
+def may_have(client: Client[Any], what: str) -> bool:
+    """Whether a server may have `resources` or `prompts`. With a protocol that the settings name, it has not been asked
+    for its capabilities, and all of them are empty."""
+    told = client.server_capabilities
+    return told is None or told.tools is None or getattr(told, what) is not None
+
+
 class Connection:
     """`asking` is the call that the server's questions belong to. `users` counts the calls of a shared connection."""
 

@@ -13,6 +13,11 @@ from assent.assistant.failures import McpFailed, McpLost, McpRefused
 
 log = logging.getLogger(__name__)
 
+METHOD_NOT_FOUND = -32601
+_LOST = (-32000, -32001)
+"""The client's own codes for a closed connection and for a missing response."""
+_NO_ANSWER = (-32603, "Server returned an error response")
+"""The client's error if a web server answered instead of the MCP server behind it."""
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)\]]+", re.IGNORECASE)
 
 
@@ -25,6 +30,11 @@ def shown(url: str) -> str:
         return "at an invalid address"
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
     return f"{parts.scheme}://{host}{port}"
+
+
+def is_loss(error: Any) -> bool:
+    """Whether an error of the protocol means that the connection is gone, not that the server refused the request."""
+    return error.error.code in _LOST or (error.error.code, error.error.message) == _NO_ANSWER
 
 
 def refused(name: str, status: int) -> McpRefused:

@@ -18,11 +18,11 @@ class Result:
 
 
 def result_of(result: Any) -> Result:
-    text = "\n".join(map(_text, result.content))
+    text = "\n".join(map(text_of, result.content))
     return Result(text, failed=bool(result.is_error), structured=result.structured_content)
 
 
-def _text(part: Any) -> str:
+def text_of(part: Any) -> str:
     """A part of a result as text. Binary data is named, with its type and size."""
     if part.type == "text":
         return str(part.text)
@@ -41,4 +41,5 @@ def _resource(resource: Any) -> str:
 
 
 def _described(mime_type: str | None, base64: str) -> str:
-    return f"{mime_type or 'unknown type'}, {len(base64) * 3 // 4} bytes"
+    size = len(base64) * 3 // 4 - base64[-2:].count("=")
+    return f"{mime_type or 'unknown type'}, {size} bytes"

@@ -1,7 +1,7 @@
 """The configured MCP servers, as one.
 
-If several servers have a tool of the same name, it gets the server's name as a prefix. A server that is down takes only
-its own tools away.
+If several servers have a tool or a prompt of the same name, it gets the server's name as a prefix. A server that is
+down takes only its own away.
 """
 
 from __future__ import annotations
@@ -9,16 +9,21 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import TypeVar
 
 from assent.assistant.failures import LoginRequired, McpFailed, McpRefused
 from assent.assistant.mcp.client import McpClient
+from assent.assistant.mcp.prompts import Prompt
 from assent.assistant.mcp.questions import Answers, PausedCall
 from assent.assistant.mcp.results import Result
 from assent.assistant.tools import Tool
+from assent.errors import NotFound
 from assent.kernel.canonical import Json
+
+Named = TypeVar("Named", Tool, Prompt)
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -60,6 +65,18 @@ class McpServers:
         client, tool = await self._place_of(name)
         return await client.call(tool.name, args, paused, answers)
 
+    async def prompts(self) -> tuple[list[Prompt], list[McpFailed]]:
+        """The prompts of all servers, and the failures of those that cannot be reached."""
+        placed, failures = await self._prompts()
+        return [replace(prompt, name=name) for name, (_, prompt) in placed.items()], failures
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> str:
+        placed, failures = await self._prompts()
+        if name not in placed:
+            raise failures[0] if failures else NotFound(f"no server has a prompt {name!r}")
+        server, prompt = placed[name]
+        return await self._clients[server].prompt(prompt.name, arguments)
+
     async def close(self) -> None:
         for client in self._clients.values():
             await client.close()
@@ -70,19 +87,30 @@ class McpServers:
         return next(iter(self._failures.values()), None) if name not in self._by_name else None
 
     async def _all_listed(self) -> dict[str, list[Tool]]:
-        answers = await asyncio.gather(*(client.tools() for client in self._clients.values()), return_exceptions=True)
-        listed: dict[str, list[Tool]] = {}
-        self._failures = {}
+        listed, self._failures = await self._of_each(lambda client: client.tools())
+        if self._failures and not listed:
+            raise next(iter(self._failures.values()))
+        return listed
+
+    async def _prompts(self) -> tuple[dict[str, tuple[str, Prompt]], list[McpFailed]]:
+        listed, failures = await self._of_each(lambda client: client.prompts())
+        return named(listed), list(failures.values())
+
+    async def _of_each(
+        self, ask: Callable[[McpClient], Awaitable[list[Named]]]
+    ) -> tuple[dict[str, list[Named]], dict[str, McpFailed]]:
+        """The answers of the servers by name, and the failures of the others."""
+        answers = await asyncio.gather(*map(ask, self._clients.values()), return_exceptions=True)
+        listed: dict[str, list[Named]] = {}
+        failures: dict[str, McpFailed] = {}
         for server, answer in zip(self._clients, answers, strict=True):
             if isinstance(answer, McpFailed):
-                self._failures[server] = answer
+                failures[server] = answer
             elif isinstance(answer, BaseException):
                 raise answer
             else:
                 listed[server] = answer
-        if self._failures and not listed:
-            raise next(iter(self._failures.values()))
-        return listed
+        return listed, failures
 
     async def _place_of(self, name: str) -> tuple[McpClient, Tool]:
         await self.tools()
@@ -94,13 +122,13 @@ class McpServers:
         return named(self._listed or {})
 
 
-def named(listed: Mapping[str, Sequence[Tool]]) -> dict[str, tuple[str, Tool]]:
-    """The server and the tool behind each name."""
-    uses = Counter(tool.name for tools in listed.values() for tool in tools)
+def named(listed: Mapping[str, Sequence[Named]]) -> dict[str, tuple[str, Named]]:
+    """The server and the tool or prompt behind each name."""
+    uses = Counter(part.name for parts in listed.values() for part in parts)
     return {
-        tool.name if uses[tool.name] == 1 else prefixed(server, tool.name): (server, tool)
-        for server, tools in listed.items()
-        for tool in tools
+        part.name if uses[part.name] == 1 else prefixed(server, part.name): (server, part)
+        for server, parts in listed.items()
+        for part in parts
     }
 
 

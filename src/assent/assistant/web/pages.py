@@ -15,11 +15,12 @@ from fastapi import APIRouter, Form, Header, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
 from pydantic import AfterValidator
 
+from assent.assistant.talk.prompts import Prompts
 from assent.assistant.talk.service import Assistant
 from assent.assistant.talk.turns import Turn
 from assent.assistant.web import talk_page
 from assent.assistant.web.talk_page import Sources
-from assent.errors import AssentError, Invalid, NotFound
+from assent.errors import AssentError, AssistantFailed, Invalid, NotFound
 from assent.identity.model.access import Principal, Scope
 from assent.kernel.ids import new_id, new_token
 from assent.surfaces.http.authentication import Caller
@@ -34,6 +35,8 @@ from assent.surfaces.web.views.shell import Shell
 PATH = "/inbox/assistant"
 PART = "talk"
 HERE = "assistant"
+_ARGUMENT = "argument."
+_NOTHING_KEPT = {"prompt": "", "arguments": {}}
 _LONGEST_TEXT = 100_000
 _MOST_FIELDS = 20_000
 _NO_UNDO = timedelta()
@@ -53,11 +56,12 @@ Text = Annotated[str, Form(max_length=_LONGEST_TEXT), AfterValidator(_typed)]
 Start = Callable[[], Awaitable[Turn | None]]
 
 
-def routes(assistant: Assistant, sources: Sources, shell: Shell) -> APIRouter:
+def routes(assistant: Assistant, prompts: Prompts, sources: Sources, shell: Shell) -> APIRouter:
     web = APIRouter(prefix=PATH, include_in_schema=False, route_class=PageRoute)
-    pages = _Pages(assistant, sources, shell)
+    pages = _Pages(assistant, prompts, sources, shell)
     _look(web, pages)
     _act(web, pages)
+    _fill_in(web, pages)
     return web
 
 
@@ -109,18 +113,55 @@ def _act(web: APIRouter, pages: _Pages) -> None:
         )
 
 
+def _fill_in(web: APIRouter, pages: _Pages) -> None:
+    """The prompts of the MCP servers: the text of one fills in the request, and the person sends it."""
+
+    @web.get("/prompts")
+    async def prompts_page(caller: Caller, thread: UUID | None = None) -> Response:
+        return await pages.prompts(caller, thread)
+
+    @web.post("/prompts")
+    async def fill_in(request: Request, caller: Caller, name: Text = "", thread: UUID | None = None) -> Response:
+        posted = await request.form(max_fields=_MOST_FIELDS)
+        given = {key.removeprefix(_ARGUMENT): str(value) for key, value in posted.items() if key.startswith(_ARGUMENT)}
+        return await pages.fill_in(caller, thread, name, given)
+
+
 class _Pages:
-    def __init__(self, assistant: Assistant, sources: Sources, shell: Shell) -> None:
+    def __init__(self, assistant: Assistant, prompts: Prompts, sources: Sources, shell: Shell) -> None:
         self.assistant = assistant
+        self._prompts = prompts
         self.shell = shell
         self._sources = sources
 
-    async def list(self, caller: Principal, problem: AssentError | None = None) -> Response:
+    async def list(self, caller: Principal, problem: AssentError | None = None, text: str = "") -> Response:
         earlier = await talk_page.earlier(self._sources, caller, self.assistant.graph_id)
         status = problem.status if problem else 200
-        return await self.shell.show(
-            caller, "assistant.html", here=HERE, status=status, earlier=earlier, problem=problem
-        )
+        facts = {"earlier": earlier, "problem": problem, "text": text, "prompts": self._prompts.are_possible}
+        return await self.shell.show(caller, "assistant.html", here=HERE, status=status, **facts)
+
+    async def prompts(
+        self, caller: Principal, thread: UUID | None, problem: AssentError | None = None, kept: Any = None
+    ) -> Response:
+        """The prompts, each with a form; after a refused one, with the reason and the person's input."""
+        listed = await self._prompts.list(caller)
+        facts = {
+            "listed": listed,
+            "thread": thread,
+            "problem": problem,
+            "kept": kept or {"prompt": "", "arguments": {}},
+        }
+        status = problem.status if problem else 200
+        return await self.shell.show(caller, "assistant_prompts.html", here=HERE, status=status, **facts)
+
+    async def fill_in(self, caller: Principal, thread: UUID | None, name: str, given: dict[str, str]) -> Response:
+        try:
+            text = await self._prompts.text(caller, name, given)
+        except (Invalid, NotFound, AssistantFailed) as error:
+            return await self.prompts(caller, thread, error, {"prompt": name, "arguments": given})
+        if thread is None:
+            return await self.list(caller, text=text)
+        return await self.show(caller, str(thread), typed={"text": text})
 
     async def show(
         self, caller: Principal, thread_id: str, part: str = "", problem: AssentError | None = None, typed: Any = None
@@ -130,6 +171,7 @@ class _Pages:
         page = await talk_page.gather(self._sources, caller, thread_id, standing)
         status = problem.status if problem else 200
         facts = {"talk": page, "problem": problem, "kept": typed or {}, "key": lambda: new_token("web")}
+        facts["prompts"] = self._prompts.are_possible
         if part == PART:
             return await draw("parts/assistant_talk.html", status=status, caller=caller, **facts)
         kinds = " ".join(words.KINDS)

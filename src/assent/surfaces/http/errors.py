@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 ErrorPage = Callable[[Request, AssentError], Response | None]
 """Renders an error as a page if the request is for a page."""
 
-ASSISTANT = frozenset({"/run", "/resume", "/cancel", "/health-check"})
+ASSISTANT = frozenset({"/run", "/resume", "/cancel", "/prompts", "/health-check"})
 """The routes of the reference assistant."""
 
 

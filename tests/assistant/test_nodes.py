@@ -81,6 +81,7 @@ class TestTheGraph:
             ("human_confirmation", "use_tools"),
             ("human_confirmation", "task_executor"),
             ("use_tools", "oauth_needed"),
+            ("use_tools", "use_tools"),
             ("use_tools", "task_executor"),
             ("oauth_needed", "use_tools"),
         }

@@ -36,6 +36,8 @@ PROCESS = """
 import asyncio, os
 from fastmcp import FastMCP
 server = FastMCP("process")
+os.makedirs("started", exist_ok=True)
+open(f"started/{os.getpid()}", "w").close()
 
 @server.tool
 def pid() -> int:
@@ -119,6 +121,15 @@ class TestKept:
         settings = settings_for({"process": process})
         first = await shared_client(settings).call("pid", {})
         assert await shared_client(settings).call("pid", {}) == first
+
+    async def test_calls_at_once_share_the_process(self, process: dict[str, Any], tmp_path: Path) -> None:
+        """One is at work when the others come."""
+        servers = shared_client(settings_for({"process": process}))
+        hanging = asyncio.ensure_future(servers.call("hang", {}))
+        await asyncio.to_thread(wait_until, (tmp_path / "hanging").exists, "the call does not arrive")
+        await servers.ready("pid")
+        assert len(list((tmp_path / "started").iterdir())) == 1
+        hanging.cancel()
 
     async def test_stopping_server_ends_its_processes(self, process: dict[str, Any]) -> None:
         pid = int((await shared_client(settings_for({"process": process})).call("pid", {})).text)

@@ -1,4 +1,4 @@
-"""Makes the calls of one message through the gate at the MCP server, and collects results and questions.
+"""Makes the calls of one message at once, through the gate at the MCP servers, and collects results and questions.
 
 A call under a grant is made once. If the server needs input from the person first, the grant waits with the call, and
 both continue after the answer: no approval is requested twice.
@@ -6,6 +6,8 @@ both continue after the answer: no approval is requested twice.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import ToolCall, ToolMessage
@@ -19,7 +21,7 @@ from assent.assistant.messages import call_id
 from assent.assistant.state import PendingElicitation, RequestState, allowed_types
 from assent.assistant.tools import KEY, Catalogue, Tool
 from assent.gate import results
-from assent.gate.calls import pass_call
+from assent.gate.calls import pass_at_once, pass_call
 from assent.gate.keeper import current_grant
 from assent.gate.records import Keeper
 from assent.gate.results import CutOff, Stopped
@@ -41,23 +43,36 @@ class Calling:
         self._allowed = allowed_types(state)
         self._approved_as = {outcome["call_id"]: outcome["approved_as"] for outcome in state.get("approvals") or []}
 
-    async def make(self, call: ToolCall, invalid: str | None) -> None:
-        """Makes a call. Invalid calls and calls of tools that the request may not use are refused here."""
+    async def make(self, calls: Sequence[ToolCall], invalid: Mapping[str, str]) -> list[Exception]:
+        """Makes the calls that have no result yet, at once, and returns the errors of those that failed to be made."""
+        passings = []
+        for call in calls:
+            if call_id(call) not in self.results and (tool := await self._tool_of(call, invalid)) is not None:
+                passings.append(partial(self._make, call, tool))
+        errors = await pass_at_once(passings)
+        order = {call_id(call): place for place, call in enumerate(calls)}
+        self.elicitations.sort(key=lambda elicitation: order[elicitation["call_id"]])
+        return errors
+
+    async def _tool_of(self, call: ToolCall, invalid: Mapping[str, str]) -> Tool | None:
+        """Refuses invalid calls, and calls of tools that the request may not use."""
         id = call_id(call)
         tool = self._catalogue.usable(call["name"], self._allowed)
-        if id in self.results:
-            return
         if tool is None and id in self._approved_as and (failure := await self._client.missing(call["name"])):
             raise failure
-        if invalid is not None:
-            self.results[id] = messages.answer(call, f"Error: {invalid}", failed=True)
-        elif tool is None:
+        if id in invalid:
+            self.results[id] = messages.answer(call, f"Error: {invalid[id]}", failed=True)
+            return None
+        if tool is None:
             self.results[id] = messages.answer(call, _unusable(call["name"]), failed=True)
-        else:
-            await self._client.ready(tool.name, self.paused.get(id))  # before anything is marked as started
-            message = await self._passed(call, tool)
-            if message is not None:
-                self.results[id] = message.model_copy(update={"tool_call_id": id, "id": None})
+        return tool
+
+    async def _make(self, call: ToolCall, tool: Tool) -> None:
+        id = call_id(call)
+        await self._client.ready(tool.name, self.paused.get(id))  # before anything is marked as started
+        message = await self._passed(call, tool)
+        if message is not None:
+            self.results[id] = message.model_copy(update={"tool_call_id": id, "id": None})
 
     async def _passed(self, call: ToolCall, tool: Tool) -> ToolMessage | None:
         """Makes the call once under its grant, or returns its recorded result. None if it has to wait."""

@@ -1,7 +1,7 @@
 """The assistant's graph, and the factory by which `langgraph.json` names it: `assent.assistant.graph:make_graph`.
 
     policy_router → task_executor → human_clarification | human_confirmation | use_tools | END
-    use_tools → oauth_needed | task_executor
+    use_tools → oauth_needed | use_tools | task_executor
 
 Connections open when a node needs them, so reading a thread contacts no server, and stay open for the next turn.
 """
@@ -67,6 +67,6 @@ def assemble(nodes: Nodes) -> StateGraph[Any, Any, Any, Any]:
     after = ["human_confirmation", "use_tools", "task_executor"]
     graph.add_conditional_edges("human_clarification", nodes.after_clarification, after)
     graph.add_conditional_edges("human_confirmation", nodes.after_confirmation, ["use_tools", "task_executor"])
-    graph.add_conditional_edges("use_tools", nodes.after_tools, ["oauth_needed", "task_executor"])
+    graph.add_conditional_edges("use_tools", nodes.after_tools, ["oauth_needed", "use_tools", "task_executor"])
     graph.add_edge("oauth_needed", "use_tools")
     return graph

@@ -145,19 +145,20 @@ class Nodes:
         return _partly(calls, verdicts)
 
     async def use_tools(self, state: RequestState) -> Update:
-        """Makes the calls of the last message, the approved ones first: if the gate asks, no other call is repeated.
-        The answers are written once all are there, in the order of the calls."""
+        """Makes the calls of the last message at once. The answers are written once all are there, in the order of the
+        calls. If some fail to be made, the results of the others are kept, and those are tried once more."""
         calls = messages.last_calls(state["messages"])
-        catalogue, message = await self._catalogue(), state["messages"][-1]
-        calling = Calling(self.client, catalogue, state, self.inbox)
-        invalid = message.additional_kwargs.get(messages.INVALID) or {}
-        asking = _asking(catalogue, allowed_types(state), message)
-        for call in [*asking, *(call for call in calls if call not in asking)]:
-            await calling.make(call, invalid.get(call_id(call)))
+        calling = Calling(self.client, await self._catalogue(), state, self.inbox)
+        invalid = state["messages"][-1].additional_kwargs.get(messages.INVALID) or {}
+        errors = await calling.make(calls, invalid)
+        so_far = {"results": calling.results, "answers": calling.answers, "paused": calling.paused}
         if calling.elicitations:
-            so_far = {"results": calling.results, "answers": calling.answers, "paused": calling.paused}
-            asked = {"elicitations": calling.elicitations, **_elicited(calling.elicitations)}
-            return {**so_far, **asked}
+            return {**so_far, "elicitations": calling.elicitations, **_elicited(calling.elicitations)}
+        if errors:
+            if len(calling.results) == len(state.get("results") or {}):
+                raise errors[0]
+            log.warning("make %d calls of a message failed: trying again", len(errors))
+            return so_far
         return {**_NO_CALLS, "messages": [calling.results[call_id(call)] for call in calls]}
 
     async def oauth_needed(self, state: RequestState) -> Update:
@@ -185,7 +186,9 @@ class Nodes:
         return "use_tools" if messages.last_calls(state["messages"]) else "task_executor"
 
     def after_tools(self, state: RequestState) -> str:
-        return "oauth_needed" if state.get("elicitations") else "task_executor"
+        if state.get("elicitations"):
+            return "oauth_needed"
+        return "use_tools" if messages.last_calls(state["messages"]) else "task_executor"
 
     async def _sign_in(self) -> None:
         """Pauses for the sign-ins that servers want before they list their tools. Without one, the request goes on

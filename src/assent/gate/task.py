@@ -105,7 +105,8 @@ class Task:
     @asynccontextmanager
     async def aturn(self) -> AsyncIterator[None]:
         if self._turns in _inside.get():
-            yield
+            with self._alive():  # it may have a name of its own
+                yield
             return
         with self._alive():
             while not self._turns.lock.acquire(blocking=False):  # noqa: ASYNC110 - threads hold it as well
@@ -174,6 +175,11 @@ class Task:
         self._stop(
             *(Interrupt(entry["value"], entry["id"], response_schema=entry["response_schema"]) for entry in asked)
         )
+
+    def ask_together(self, raised: Sequence[GraphInterrupt]) -> None:
+        """Raises the questions of several calls as one interrupt, if there are any."""
+        if asked := [interrupt for one in raised if one.args for interrupt in one.args[0]]:
+            self._stop(*asked)
 
     def _stop(self, *asked: Interrupt[Any]) -> NoReturn:
         """The answers to the task's own questions, which it may not have reached this time, are kept."""

@@ -170,6 +170,8 @@ class McpClient:
         """Opens the connection for a call of this tool, before anything is marked as started."""
         if paused is not None and paused["goes_on"] == "held":
             return
+        if self._mode_of(name) != MODERN and self._turns.locked():  # it works on other calls, so it can be reached
+            return
         with suppress(LoginRequired):  # the call asks for it
             await self._release(await self._reserved(name))
 

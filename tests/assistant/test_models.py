@@ -80,7 +80,7 @@ class Provider:
         yield "data: [DONE]\n\n"
 
 
-def uses(name: str, **args: Any) -> dict[str, Any]:
+def uses(name: str, /, **args: Any) -> dict[str, Any]:
     function = {"name": name, "arguments": json.dumps(args)}
     return {"content": None, "tool_calls": [{"id": f"id_{name}", "type": "function", "function": function}]}
 

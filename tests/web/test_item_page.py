@@ -1,10 +1,12 @@
 """The item page: a heading that can be checked, the call once, and everything around it in one place."""
 
+from json import dumps
 from typing import Any
 
 import pytest
 from playwright.async_api import Page, expect
 
+from assent.review.model.questions import argument_in_words, headline
 from assent.surfaces.web import titles
 from assent.surfaces.web.views import item_page, looks
 from tests.api.house import LOOPBACK
@@ -35,10 +37,24 @@ class TestHeading:
             ("pay_invoice", {"amount": 12, "currency": "XAU"}, "Pay 12 XAU"),
             ("send_email", {"to": "a@b.c", "subject": "Hi", "body": "x"}, "Send email to a@b.c: Hi"),
             ("run_shell", {"command": "ls  -l\n/tmp"}, "Run ls -l /tmp"),
-            ("set_limit", {"service": "checkout", "after": 1200}, "set_limit: service checkout, after 1200"),
-            ("set_limit", {"amount": 5, "currency": "EUR", "order_id": 7}, "set_limit: 5 EUR, order 7"),
-            ("ping", {}, "ping"),
-            ("save", {"document": "x" * 5000, "tags": ["a"]}, "save"),
+            ("set_limit", {"service": "checkout", "after": 1200}, "Set limit: service checkout, after 1200"),
+            ("set_limit", {"amount": 5, "currency": "EUR", "order_id": 7}, "Set limit: €5.00, order 7"),
+            ("close_case", {"case": 0}, "Close case 0"),
+            ("archiveProject", {"project_id": "p-1", "force": True}, "Archive project p-1: force true"),
+            (
+                "crm.createTicket",
+                {"title": "No light", "name": "x", "level": 2},
+                "Crm create ticket: No light, name x, level 2",
+            ),
+            ("query_SQL", {"query": "a, level 2"}, "Query SQL: “a, level 2”"),
+            (
+                "write_file",
+                {"path": "a.py", "content": "import os\n\nx()"},
+                "Write file: path a.py, content import os x()",
+            ),
+            ("run \u202ecod.exe", {"case": 0}, "run \u202ecod.exe: case 0"),
+            ("ping", {}, "Ping"),
+            ("save", {"document": "x" * 5000, "tags": ["a"]}, "Save"),
         ],
     )
     def test_call_is_told_in_a_sentence(self, name: str, args: dict[str, Any], heading: str) -> None:
@@ -49,7 +65,7 @@ class TestHeading:
         told = {"name": "refund_payment", "args": REFUND, "schema": schema}
         assert titles.heading(item(told)) == "Give 249.9 EUR back for order 4711"
         without = {**told, "args": {"order": 4711, "amount": 249.9, "note": "x"}}
-        assert titles.heading(item(without)) == "refund_payment: order 4711, 249.9, note x"
+        assert titles.heading(item(without)) == "Refund payment: order 4711, 249.9, note x"
 
     def test_title_of_the_requester_stays(self) -> None:
         assert titles.heading(item({"name": "ping", "args": {}}, title="Check the queue")) == "Check the queue"
@@ -57,6 +73,56 @@ class TestHeading:
     def test_several_calls_are_counted(self) -> None:
         two = item({"name": "refund_payment", "args": REFUND}, {"name": "ping", "args": {}})
         assert titles.heading(two) == "Refund €249.90 to order 4711, and 1 more"
+
+
+def row(*actions: dict[str, Any], summary: str, **facts: Any) -> dict[str, Any]:
+    """As in a list: the start of the arguments, as text."""
+    calls = [
+        {"name": name, "args_text": headline(dumps(args, separators=(",", ":")), "", 400)}
+        for name, args in map(dict.values, actions)
+    ]
+    return item(*actions) | {"actions": calls, "calls": len(calls), "summary": summary} | facts
+
+
+class TestLineUnderTheHeading:
+    @pytest.mark.parametrize(
+        ("name", "args", "line"),
+        [
+            ("close_case", {"case": 0}, ""),
+            ("refund_payment", REFUND, "reason: Broken"),
+            ("add_labels", {"issue": 1, "labels": ["1"]}, 'labels: ["1"]'),
+            ("add_labels", {"issue": 17, "count": 1}, ""),
+            ("ping", {}, ""),
+        ],
+    )
+    def test_line_has_what_the_heading_leaves_out(self, name: str, args: dict[str, Any], line: str) -> None:
+        said = ", ".join(argument_in_words(*pair) for pair in args.items())
+        assert titles.row_summary(row({"name": name, "args": args}, summary=said)) == line
+
+    def test_other_calls_are_told_in_sentences(self) -> None:
+        calls = [{"name": name, "args": {"case": n}} for n, name in enumerate(("close_case", "open_case", "ping"))]
+        several = row(*calls, summary="case: 0 · case: 1 · case: 2")
+        assert titles.row_heading(several) == "Close case 0, and 2 more"
+        assert titles.row_summary(several) == "Open case 1 · Ping: case 2"
+
+    def test_description_and_own_title_stay(self) -> None:
+        call = {"name": "close_case", "args": {"case": 0}}
+        assert titles.row_summary(row(call, summary="The customer agreed.")) == "The customer agreed."
+        assert titles.row_summary(row(call, summary="case: 0", title="Close it")) == "case: 0"
+        assert titles.row_summary(row(call, summary="Close it", title="Close it")) == ""
+
+    def test_arguments_that_are_cut_off_are_told_as_far_as_they_are_whole(self) -> None:
+        mail = {"to": "a@b.c", "subject": "Hi", "body": "x" * 500}
+        assert titles.row_heading(row({"name": "send_email", "args": mail}, summary="")) == "Send email to a@b.c: Hi"
+        for cut, heading in (
+            ('{"case":1…', "Open case"),
+            ('{"level":2,"case":1…', "Open case: level 2"),
+            ('{"note":"a \\"b\\" c\\u00…', 'Open case: note a "b" c…'),
+            ('{"note":"a","case":{"id":1…', "Open case: note a"),
+            ('{"no…', "Open case"),
+        ):
+            call = {"name": "open_case", "args_text": cut}
+            assert titles.row_heading({**item({"name": "open_case", "args": {}}), "actions": [call]}) == heading
 
 
 class TestExplanation:
@@ -90,10 +156,10 @@ class TestEverywhere:
         item = await desk.raised({"action_requests": [asked], "review_configs": configs})
         thread = f"/inbox/threads/{item['source']['thread_id']}"
         for path in ("/inbox", "/inbox/threads", thread, f"/inbox/{item['id']}"):
-            assert "rotate: service billing, account 7" in (await desk.ana.get(path)).text, path
+            assert "Rotate: service billing, account 7" in (await desk.ana.get(path)).text, path
         decided = await desk.decide(item["id"], "approve")
         told = (await desk.ana.get(decided.headers["location"])).text
-        assert "Approved: rotate: service billing, account 7" in told
+        assert "Approved: Rotate: service billing, account 7" in told
 
     async def test_bulk_preview_shows_every_argument_of_every_call(self, desk: Desk) -> None:
         calls = [{"key": str(n), "name": "save", "args": {"text": "x" * 300 + f"end-{n}"}} for n in range(7)]

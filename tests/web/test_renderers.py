@@ -502,7 +502,7 @@ class TestGrowth:
             copied.append(value)
             return deepcopy(value)
 
-        monkeypatch.setattr("assent.surfaces.web.renderers.registry.deepcopy", copy)
+        monkeypatch.setattr("assent.surfaces.web.renderers.registry._copied", copy)
         item = several(*[("look", {"n": number}) for number in range(50)]) | {"asked": {"all": list(range(1_000))}}
         for action in item["actions"]:
             rendered(item, action)

@@ -185,13 +185,13 @@ def _in_words(action: Action) -> str:
     """`order: 4711, amount: 249.9`. A text that looks like more of the same is quoted."""
     if not isinstance(action.args, dict):
         return action.args_text
-    return ", ".join(f"{name}: {_value_in_words(value)}" for name, value in action.args.items())
+    return ", ".join(argument_in_words(name, value) for name, value in action.args.items())
 
 
-def _value_in_words(value: Json) -> str:
+def argument_in_words(name: str, value: Json) -> str:
     if not isinstance(value, str) or not value or _AMBIGUOUS.search(value):
-        return canonical.text(value)
-    return value
+        return f"{name}: {canonical.text(value)}"
+    return f"{name}: {value}"
 
 
 def headline(source: str, fallback: str = "Question", limit: int = 120) -> str:

@@ -66,6 +66,7 @@ def environment() -> Environment:
         plain=markdown.plain,
         host=markdown.host,
         heading=titles.row_heading,
+        summary=titles.row_summary,
         time=times.time,
         date=times.date,
         soon=times.soon,

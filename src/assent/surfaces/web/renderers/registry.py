@@ -162,7 +162,7 @@ class _Copy(MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name in self._shared:
-            self[name] = deepcopy(self._fields[name])
+            self[name] = _copied(self._fields[name])
         return self._fields[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -178,6 +178,15 @@ class _Copy(MutableMapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._fields)
+
+
+def _copied(value: Any) -> Any:
+    """`deepcopy` of JSON, in a fraction of its time."""
+    if isinstance(value, dict):
+        return {name: _copied(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_copied(inner) for inner in value]
+    return value if isinstance(value, str | int | float | None) else deepcopy(value)
 
 
 def sign(type: str) -> Sign:

@@ -53,12 +53,13 @@ function signIn() {
 async function show(response, push = true) {
   const html = await response.text();
   const address = new URL(response.headers.get("Assent-Location") ?? response.url, location.href);
-  if (!find("[data-item]", parsed(html))) return elsewhere(response, html);
+  const page = parsed(html);
+  if (!find("[data-item]", page)) return elsewhere(response, html);
   const before = find("[data-item]", detail)?.dataset;
   const [item, hash, status] = [before?.item, before?.hash, before?.status];
   ++turn;
   clean = true;
-  detail.innerHTML = html;
+  detail.replaceChildren(...page.body.childNodes);
   detail.scrollTop = 0;
   if (push && response.ok) history.pushState(null, "", address.pathname + address.search);
   const now = find("[data-item]", detail).dataset;

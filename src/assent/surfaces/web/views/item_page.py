@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import ceil
 from typing import Any
 
@@ -60,8 +61,10 @@ class Told:
         return max(1, ceil(left.total_seconds()))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ItemPage:
+    """Without slots: what is read for every action is computed once."""
+
     item: View
     revisions: Sequence[View]
     comments: Sequence[View]
@@ -83,7 +86,7 @@ class ItemPage:
         """Those for a rejection (`reject`), or for a request for a revision (`revision`)."""
         return [reason for reason in self.reasons if reason["use"] in (use, "both")]
 
-    @property
+    @cached_property
     def heading(self) -> str:
         return titles.heading(self.item)
 
@@ -213,7 +216,7 @@ class ItemPage:
         """Whether an approval needs the caller's passkey."""
         return self.item["confirm"] is not None
 
-    @property
+    @cached_property
     def choices(self) -> list[Choice]:
         return decisions.choices(self.item)
 
@@ -266,10 +269,12 @@ class ItemPage:
         delivery = self.item["delivery"]
         return delivery is not None and delivery["status"] == "failed" and self.caller.may(Scope.RUNS_WRITE)
 
-    @property
+    @cached_property
     def edits(self) -> list[Change]:
         """Reviewers' changes in the current revision, compared with the agent's last one."""
         by_reviewer = {event["payload"].get("revision") for event in self._events(_BY_A_REVIEWER)}
+        if not by_reviewer:
+            return []
         asked = next((view for view in reversed(self.revisions) if view["revision"] not in by_reviewer), None)
         return diffs.between(asked, self.revisions[-1]) if asked else []
 

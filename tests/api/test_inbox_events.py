@@ -68,7 +68,9 @@ class Listener:
 
 
 @asynccontextmanager
-async def listening(house: House, client: httpx.AsyncClient, after: int | None = None) -> AsyncIterator[Listener]:
+async def listening(
+    house: House, client: httpx.AsyncClient, after: int | None = None, query: str = ""
+) -> AsyncIterator[Listener]:
     credentials = {name: client.headers[name] for name in ("x-api-key", "authorization") if name in client.headers}
     if client.cookies:
         credentials["cookie"] = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
@@ -81,7 +83,7 @@ async def listening(house: House, client: httpx.AsyncClient, after: int | None =
         "scheme": "http",
         "path": "/api/inbox/events",
         "raw_path": b"/api/inbox/events",
-        "query_string": b"",
+        "query_string": query.encode(),
         "root_path": "",
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
         "client": ("127.0.0.1", 40000),
@@ -180,6 +182,19 @@ async def test_events_of_other_tenants_are_not_streamed(office: Office) -> None:
         assert ours.sent.empty()
 
 
+async def test_stream_begins_after_a_number_unless_it_is_resumed(office: Office) -> None:
+    async with listening(office.house, office.ana) as line:
+        await office.request(title="first")
+        first = (await line.next())["id"]
+    for title in ("second", "third"):
+        await office.request(title=title)
+    async with listening(office.house, office.ana, query=f"after={first}") as line:
+        assert [event["data"]["item"]["title"] for event in await line.several(2)] == ["second", "third"]
+        second = first + 1
+    async with listening(office.house, office.ana, after=second, query=f"after={first}") as line:
+        assert (await line.next())["data"]["item"]["title"] == "third"
+
+
 async def test_stream_without_the_read_scope_is_refused(office: Office) -> None:
     problem(await office.house.client().get("/api/inbox/events"), 401, "unauthenticated")
     await office.house.person("vera", Role.VIEWER)
@@ -189,6 +204,7 @@ async def test_stream_without_the_read_scope_is_refused(office: Office) -> None:
     for wrong in ("x", "-1", "1.5", "9" * 30):
         response = await office.ana.get("/api/inbox/events", headers={"Last-Event-ID": wrong})
         problem(response, 422, "invalid_request")
+        problem(await office.ana.get("/api/inbox/events", params={"after": wrong}), 422, "invalid_request")
 
 
 async def closes(line: Listener) -> None:

@@ -365,7 +365,7 @@ class TestBrowser:
         await sign_in(page, demo)
         await page.goto(f"{demo.url}{PATH}")
         await page.get_by_label("Your request").fill("create a meeting called Standup tomorrow at 9am")
-        async with page.expect_response("**/api/inbox/events"):
+        async with page.expect_response("**/api/inbox/events*"):
             await page.get_by_role("button", name="Ask").click()
         item = await page.locator(".proposal").get_attribute("data-item")
         key = {"x-api-key": demo.said["reviewer key"].split()[0]}

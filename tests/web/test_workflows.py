@@ -314,20 +314,43 @@ async def _cut(context: BrowserContext) -> None:
 async def test_two_tabs_share_one_stream(server: Server, browser: Browser) -> None:
     async with await browser.new_context() as context:
         opened: list[str] = []
-        context.on("request", lambda one: opened.append(one.url) if one.url.endswith("/api/inbox/events") else None)
+        context.on("request", lambda one: opened.append(one.url) if "/api/inbox/events" in one.url else None)
         first = await context.new_page()
         await sign_in(first, server)
-        async with first.expect_response(
-            lambda one: "/inbox?q=type" in one.url and one.request.resource_type == "fetch"
-        ):
-            await first.goto(f"{server.url}/inbox?q=type:tabs_test")
-            await asyncio.gather(first.wait_for_load_state("load"))
-            second = await context.new_page()
-            await second.goto(f"{server.url}/inbox?q=type:tabs_test")
-            ask(server, title="For both", type="tabs_test")
+        await first.goto(f"{server.url}/inbox?q=type:tabs_test")
+        second = await context.new_page()
+        await second.goto(f"{server.url}/inbox?q=type:tabs_test")
+        ask(server, title="For both", type="tabs_test")
         for page in (first, second):
             await expect(page.get_by_role("link", name="For both")).to_be_visible()
         assert len(opened) <= 2, "the first page's own, and the one after it was left; the second tab has none"
+
+
+async def test_item_created_before_the_stream_opens_is_shown(server: Server, reader: Page) -> None:
+    async def create_first(route: Route) -> None:
+        await asyncio.to_thread(ask, server, title="Early", type="early_test")
+        await route.continue_()
+
+    await reader.goto("about:blank")
+    await reader.route("**/api/inbox/events*", create_first, times=1)
+    await reader.goto(f"{server.url}/inbox?q=type:early_test")
+    await expect(reader.get_by_role("link", name="Early")).to_be_visible()
+
+
+async def test_item_created_while_another_tab_loads_is_shown_there(server: Server, browser: Browser) -> None:
+    async with await browser.new_context() as context:
+        first, second = await context.new_page(), await context.new_page()
+        await sign_in(first, server)
+        await first.goto(f"{server.url}/inbox?q=type:between_test")
+
+        async def create_first(route: Route) -> None:
+            await asyncio.to_thread(ask, server, title="Between", type="between_test")
+            await expect(first.get_by_role("link", name="Between")).to_be_visible()
+            await route.continue_()
+
+        await second.route("**/live*.js*", create_first)
+        await second.goto(f"{server.url}/inbox?q=type:between_test")
+        await expect(second.get_by_role("link", name="Between")).to_be_visible()
 
 
 async def test_the_pill_brings_what_is_new_and_leaves_the_rest(server: Server, reader: Page) -> None:

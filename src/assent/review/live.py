@@ -57,7 +57,7 @@ class Live:
         return self._follow(caller, after)
 
     async def _follow(self, caller: Principal, after: int | None) -> AsyncIterator[Change | None]:
-        seq = await self._store.read(caller.tenant, _head) if after is None else after
+        seq = await self._store.read(caller.tenant, position) if after is None else after
         tail = self._tails.setdefault(caller.tenant, _Tail(self._store, caller.tenant))
         with tail.watched(caller) as watcher:
             await tail.ready.wait()  # later changes reach the watcher; earlier ones are read below
@@ -134,7 +134,7 @@ class _Tail:
 
     async def _read(self) -> float:
         seq = self._seq
-        self._seq = await self._store.read(self._tenant, _head) if seq is None else await self._pass_on(seq)
+        self._seq = await self._store.read(self._tenant, position) if seq is None else await self._pass_on(seq)
         self.ready.set()
         return LOOK_EVERY
 
@@ -155,7 +155,8 @@ class _Batch:
     changes: list[Change]
 
 
-def _head(tx: Tx) -> int:
+def position(tx: Tx) -> int:
+    """The number of the last event so far: later changes are those after it."""
     head = events.head(tx)
     return head.seq if head else 0
 

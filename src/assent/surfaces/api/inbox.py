@@ -435,9 +435,13 @@ def _mark(api: APIRouter, inbox: Inbox) -> None:
 def _watch(api: APIRouter, live: Live) -> None:
     @api.get("/events", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}})
     async def changes(
-        caller: Caller, last_event_id: Annotated[str | None, Header(alias="Last-Event-ID")] = None
+        caller: Caller,
+        last_event_id: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
+        after: Annotated[int | None, Query(ge=0, lt=10**18)] = None,
     ) -> StreamingResponse:
-        after = _number(last_event_id)
+        """Changes after the event `Last-Event-ID`, else after the number `after`, else from now on."""
+        resumed = _number(last_event_id)
+        after = after if resumed is None else resumed
         return StreamingResponse(_sent(live.follow(caller, after=after)), media_type="text/event-stream", headers=_SSE)
 
 

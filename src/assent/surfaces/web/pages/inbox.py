@@ -16,6 +16,7 @@ from starlette.datastructures import FormData
 from assent.errors import AssentError
 from assent.identity.model.access import Principal
 from assent.kernel.ids import new_token
+from assent.review import live
 from assent.surfaces.http.authentication import Caller
 from assent.surfaces.http.passkey_origins import Relying, Site
 from assent.surfaces.web import assets
@@ -129,12 +130,20 @@ class _Pages:
     async def list(
         self, caller: Principal, wanted: Wanted, cursor: str | None, done: str | None, part: str
     ) -> Response:
+        after = await self._position(caller)
         wanted = await self._in_inbox(caller, wanted)
         listed = await self._listed(caller, wanted, cursor)
         told = await item_page.told(self.desk.inbox, self.desk.store, caller, done)
         status = listed.problem.status if listed.problem else 200
         return await self._page(
-            caller, wanted, "listing" if part == "list" else "", status=status, listed=listed, told=told, item=None
+            caller,
+            wanted,
+            "listing" if part == "list" else "",
+            status=status,
+            listed=listed,
+            told=told,
+            item=None,
+            after=after,
         )
 
     async def show(
@@ -148,11 +157,13 @@ class _Pages:
         attempt: Attempt | None = None,
         part: str = "",
     ) -> Response:
+        after = await self._position(caller)
         wanted, page = await self._in_inbox(caller, wanted), await self.desk.page(caller, item_id, site)
         return await self._page(
             caller,
             wanted,
             part if part in ("detail", "row") else "",
+            after=after,
             status=attempt.problem.status if attempt else 200,
             listed=None if part in ("detail", "row") else await self._listed(caller, wanted),
             told=await item_page.told(self.desk.inbox, self.desk.store, caller, done),
@@ -165,6 +176,10 @@ class _Pages:
             undo=self.desk.undo_window.total_seconds(),
             **await self._looking(caller, page),
         )
+
+    async def _position(self, caller: Principal) -> int:
+        """Where the page's stream of changes begins: before anything that the page shows is read."""
+        return await self.desk.store.read(caller.tenant, live.position)
 
     async def _looking(self, caller: Principal, page: ItemPage) -> dict[str, Any]:
         looking = self.presence.look(caller, page.item["id"])

@@ -635,5 +635,5 @@ prepare(document);
 setTimeout(report);
 if (find("[data-item]", detail)) settle();
 mark();
-const kinds = find("#main")?.dataset.kinds;
-if (kinds) follow(kinds.split(" "), noticed, connection);
+const { kinds, after } = find("#main")?.dataset ?? {};
+if (kinds) follow(kinds.split(" "), Number(after), noticed, connection);

@@ -120,3 +120,14 @@ async def test_agent_does_not_read_the_key_of_a_deployment(receiver: Receiver, b
     shown = [await agent.get(path) for path in ("/api/deployments", f"/api/deployments/{added.json()['id']}")]
     assert [response.status_code for response in shown] == [200, 200]
     assert SECRET not in "".join(response.text for response in shown)
+
+
+@pytest.mark.parametrize(("listed", "requests"), [([3, 2], 1), ([1, 2], 2), ([1], 1), ([], 1)])
+async def test_latest_run_is_one_request_where_the_newest_is_first(
+    receiver: Receiver, connection: Connection, listed: list[int], requests: int
+) -> None:
+    runs = [{"run_id": f"run {second}", "created_at": f"2026-01-01T00:00:0{second}Z"} for second in listed]
+    receiver.body = json.dumps(runs).encode()
+    latest = await connection.latest_run("t1")
+    assert latest.get("run_id") == (f"run {max(listed)}" if listed else None)
+    assert len(receiver.calls) == requests

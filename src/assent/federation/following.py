@@ -17,17 +17,15 @@ from assent.errors import DeploymentFailed
 from assent.federation.answering_runs import delivery_of, is_active, resumes
 from assent.federation.connection import Connection
 from assent.federation.questions import Questions, acceptable
+from assent.federation.recording import Observed, record
 from assent.federation.seen import Seen
 from assent.kernel.ids import new_id
-from assent.kernel.quotas import quotas
 from assent.kernel.store.ports import Store
-from assent.kernel.store.transaction import Tx
-from assent.review import thread_items
 from assent.review.model.questions import Resolution
 from assent.review.thread_items import Waiting
 from assent.review.threads import elsewhere, open_items
 from assent.threads.model.deployments import Deployment, Trouble, search_for
-from assent.threads.rows.remote import deployments, remote_threads
+from assent.threads.rows.remote import remote_threads
 from assent.threads.rows.remote.remote_threads import RemoteThread
 
 T = TypeVar("T")
@@ -39,21 +37,6 @@ _READ_AT_ONCE = 8
 _MISSING_AT_ONCE = 50
 _LOOK_AGAIN_SECONDS = 1.0
 _WAITING, _FAILED, _BUSY = "interrupted", "error", "busy"
-
-
-class LeaseLost(Exception):
-    """Another process follows this deployment now."""
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """A thread with the questions that need an item. `doubted` are those whose answer was accepted and lost. Not
-    `settled`: an answer is under way there."""
-
-    thread: RemoteThread
-    pending: Sequence[Mapping[str, Any]]
-    doubted: tuple[str, ...] = ()
-    gone: Resolution | None = None
 
 
 @dataclass
@@ -211,7 +194,7 @@ class Follower:
         open_ids = await self.store.read(self.tenant, open_items.interrupts_of, thread.key)
         if open_ids <= {str(question["id"]) for question in pending}:
             return None
-        latest = next(iter(await self.connection.runs(thread.thread_id)), {})
+        latest = await self.connection.latest_run(thread.thread_id)
         return Resolution.ANSWERED_ELSEWHERE if resumes(latest) else Resolution.SUPERSEDED
 
     async def _record(self, observed: Sequence[Observed]) -> None:
@@ -231,44 +214,6 @@ def _state_of(run: Mapping[str, Any] | None) -> str | None:
 
 def _is_over(states: Mapping[str, str | None], question: Mapping[str, Any], under_way: bool) -> bool:
     return not under_way and states.get(str(question["id"])) == "ended"
-
-
-def record(tx: Tx, deployment: Deployment, who: str, batch: Sequence[Observed]) -> list[RemoteThread]:
-    """Only the process with the lease writes: one that was delayed must not write an outdated state. Returns the
-    threads as recorded."""
-    if not deployments.is_led(tx, deployment.id, who):
-        raise LeaseLost
-    if any(entry.pending for entry in batch):
-        quotas.require_item(tx)
-    entries = [_with_key_of_gate(tx, entry) for entry in batch]
-    for entry in entries:
-        if not remote_threads.save(tx, entry.thread):
-            raise LeaseLost  # another process has recorded it meanwhile
-        for interrupt_id in entry.doubted:
-            elsewhere.doubt(tx, entry.thread.key, interrupt_id)
-        thread_items.follow(tx, _waiting(deployment, entry))
-    return [entry.thread for entry in entries]
-
-
-def _with_key_of_gate(tx: Tx, entry: Observed) -> Observed:
-    """A gate on a new thread may have asked before the thread was seen: its items are those of the thread."""
-    thread = entry.thread
-    known = remote_threads.get(tx, thread.deployment_id, thread.thread_id)
-    key = known.key if known else elsewhere.key_of_gate(tx, thread, entry.pending) or thread.key
-    return entry if key == thread.key else replace(entry, thread=replace(thread, key=key))
-
-
-def _waiting(deployment: Deployment, entry: Observed) -> Waiting:
-    return Waiting(
-        entry.thread.key,
-        entry.pending,
-        graph_id=entry.thread.graph_id,
-        assistant_id=entry.thread.assistant_id,
-        asker=deployment.actor,
-        deployment=deployment.id,
-        far_id=entry.thread.thread_id,
-        gone=entry.gone,
-    )
 
 
 def _moved(thread: RemoteThread, version: str, *, waits: bool, settled: bool = True) -> RemoteThread:

@@ -13,7 +13,8 @@ from random import SystemRandom
 
 from assent.errors import AssentError, ConfigError, DeploymentFailed, Unavailable
 from assent.federation.deployments import RemoteDeployments
-from assent.federation.following import Follower, LeaseLost
+from assent.federation.following import Follower
+from assent.federation.recording import LeaseLost
 from assent.kernel.background import Repeating
 from assent.kernel.ids import new_id
 from assent.kernel.store.ports import Store

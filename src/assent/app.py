@@ -19,6 +19,7 @@ from assent.federation.answers import AnswerCarrier
 from assent.federation.deployments import RemoteDeployments, Wanted
 from assent.federation.sealing import Sealing
 from assent.federation.sync import Sync
+from assent.federation.webhooks import DeploymentWebhooks
 from assent.identity.access import Access
 from assent.identity.agents import AgentChange, Agents
 from assent.identity.keys import Keys
@@ -118,6 +119,7 @@ class Services:
     retention: Retention
     usage: UsageCount
     deployments: RemoteDeployments
+    deployment_webhooks: DeploymentWebhooks
     samples: Samples
 
 
@@ -178,6 +180,7 @@ def create_services(store: Store, settings: Settings) -> Services:
         ),
         usage=UsageCount(store),
         deployments=_deployments(store, settings),
+        deployment_webhooks=DeploymentWebhooks(store),
         samples=Samples(store),
     )
 

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from assent.identity.model.access import Role
 from assent.settings import DeploymentSettings, Mode
+from assent.surfaces.api import deployment_webhooks
 from tests.api.house import Builder, House
 from tests.receiver import receiving
 from tests.unit.notify.test_outbound_tls import certificate
@@ -37,6 +39,8 @@ async def test_only_administrators_change_deployments(dev_house: House) -> None:
             ("PUT", f"{path}/key", {"key": "k"}),
             ("POST", f"{path}/pause", None),
             ("POST", f"{path}/resume", None),
+            ("POST", f"{path}/webhook", None),
+            ("DELETE", f"{path}/webhook", None),
         ):
             assert (await other.request(method, place, json=body)).status_code == 403, (method, place)
     assert (await admin.get(path)).json()["name"] == "far"
@@ -97,3 +101,46 @@ async def test_deployments_of_another_tenant_are_not_found(dev_house: House) -> 
     assert (await stranger.get(f"/api/deployments/{added['id']}")).status_code == 404
     assert (await stranger.post(f"/api/deployments/{added['id']}/check")).status_code == 404
     assert (await stranger.get("/api/deployments")).json() == []
+
+
+async def test_webhook_needs_its_secret_and_nothing_else(dev_house: House) -> None:
+    admin, anybody = await dev_house.admin(), dev_house.client(peer="203.0.113.9")
+    added = await add(admin, "http://127.0.0.1:9")
+    path = f"/api/deployments/{added['id']}"
+    assert (await anybody.post("/api/deployments/look?token=look_guess")).status_code == 404
+    webhook = await admin.post(f"{path}/webhook")
+    assert webhook.status_code == 201, webhook.text
+    address = webhook.json()["url"]
+    assert address.startswith("http://127.0.0.1:2024/api/deployments/look?token=look_")
+    assert (await anybody.post(address, content=b"{" * 100_000)).status_code == 204
+    shown = (await admin.get(path)).json()
+    assert shown["has_webhook"] is True
+    assert shown["called_at"] is not None
+    rows = await dev_house.services.store.read(
+        None, lambda tx: [tuple(row) for row in tx.sql("SELECT * FROM deployments")]
+    )
+    secret = address.partition("token=")[2]
+    assert secret not in repr(rows) + (await admin.get("/api/audit/events")).text + repr(shown)
+
+
+async def test_webhook_is_replaced_with_the_key_and_removed(dev_house: House) -> None:
+    admin, anybody = await dev_house.admin(), dev_house.client()
+    path = f"/api/deployments/{(await add(admin, 'http://127.0.0.1:9'))['id']}"
+    assert (await admin.put(f"{path}/key", json={"key": "k"})).json()["webhook_url"] is None
+    first = (await admin.post(f"{path}/webhook")).json()["url"]
+    second = (await admin.post(f"{path}/webhook")).json()["url"]
+    third = (await admin.put(f"{path}/key", json={"key": "other"})).json()["webhook_url"]
+    assert [(await anybody.post(url)).status_code for url in (first, second, third)] == [404, 404, 204]
+    assert (await admin.delete(f"{path}/webhook")).status_code == 204
+    assert (await anybody.post(third)).status_code == 404
+    assert (await admin.get(path)).json()["has_webhook"] is False
+
+
+async def test_calls_of_a_webhook_are_limited(build: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deployment_webhooks, "_CALLS_PER_SECOND", 0.001)
+    house = await build(Mode.DEV)
+    admin, anybody = await house.admin(), house.client()
+    webhook = f"/api/deployments/{(await add(admin, 'http://127.0.0.1:9'))['id']}/webhook"
+    first = (await admin.post(webhook)).json()["url"]
+    assert [(await anybody.post(first)).status_code for _ in range(2)] == [204, 429]
+    assert (await anybody.post((await admin.post(webhook)).json()["url"])).status_code == 204

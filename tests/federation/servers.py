@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -22,6 +23,7 @@ TESTS = Path(__file__).parents[1]
 GRAPHS, GRAPHS_JS = TESTS / "graphs_remote", TESTS / "graphs_remote_js"
 AEGRA = INSTALLED.parent / "aegra"
 LANGGRAPHJS = INSTALLED.parent / "langgraphjs"
+_LOOPBACK_WEBHOOKS = {"webhooks": {"url": {"disable_loopback": False, "require_https": False}}}
 _UUIDS = (
     "SET allow_system_table_mods = on",
     "INSERT INTO pg_extension VALUES (16000, 'uuid-ossp', 10, 2200, true, '1.1', NULL, NULL)",
@@ -44,7 +46,9 @@ def langgraph_dev(folder: Path) -> Iterator[str]:
     def command(project: Path, port: int) -> list[str]:
         return ["env", f"PACKAGES={_packages()}", *reference(project, port)]
 
-    with _served(command, _copied(GRAPHS, folder)) as url:
+    config = _copied(GRAPHS, folder) / "langgraph.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), **_LOOPBACK_WEBHOOKS}))
+    with _served(command, folder) as url:
         yield url
 
 
@@ -61,6 +65,7 @@ def aegra(folder: Path, database: str) -> Iterator[str]:
         config = project / "langgraph.json"
         environment = [f"DATABASE_URL={database}", f"AEGRA_CONFIG={config}", f"PACKAGES={_packages()}"]
         program = [str(AEGRA / "bin" / "python"), "-m", "uvicorn", "aegra_api.main:app", "--port", str(port)]
+        program += ["--timeout-keep-alive", "600"]  # tests on a busy machine may call again after more than its 5 s
         return ["env", *environment, *program]
 
     with _served(command, _copied(GRAPHS, folder)) as url:

@@ -69,3 +69,17 @@ async def test_several_deployments_are_one_list(build: Builder, langgraph_url: s
 
     await until(both, "the list lacks a deployment")
     assert {item["source"]["remote"]["name"] for item in await desk.items("deployment:near")} == {"near"}
+
+
+async def test_webhook_of_a_deployment_is_shown_once_on_the_page(build: Builder) -> None:
+    desk = await Desk.at(await build(Mode.DEV))
+    browser = await desk.house.signed_in("ana", Role.ADMIN)
+    added = await desk.add("http://127.0.0.1:9", name="Far")
+    page = f"/inbox/settings/deployments/{added['id']}"
+    made = await browser.post(f"{page}/webhook", follow_redirects=True)
+    assert "http://127.0.0.1:2024/api/deployments/look?token=look_" in made.text
+    replaced = await browser.post(f"{page}/key", data={"key": "other"}, follow_redirects=True)
+    assert "look?token=look_" in replaced.text
+    assert "token=" not in (await browser.get("/inbox/settings/deployments")).text
+    assert "The webhook was removed" in (await browser.post(f"{page}/webhook/removal", follow_redirects=True)).text
+    assert (await desk.deployment(added["id"]))["has_webhook"] is False

@@ -3,6 +3,7 @@ server calls, and a check must not become a way to probe its network."""
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from assent.federation.failures import failed
 from assent.federation.sealing import Sealing
 from assent.identity.model.access import Principal, Scope, operator
 from assent.kernel import events
-from assent.kernel.ids import as_uuid, new_id
+from assent.kernel.ids import as_uuid, new_id, new_token, token_hash
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries
@@ -26,6 +27,8 @@ from assent.threads.rows.remote import deployments
 
 if TYPE_CHECKING:
     from assent.outbox.client import Outbound
+
+log = logging.getLogger(__name__)
 
 _LONGEST_KEY = 4_000
 _MOST_HEADERS = 20
@@ -52,6 +55,14 @@ class Checked:
     problem: Trouble | None = None
     message: str | None = None
     info: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rotated:
+    """A deployment with its new key; `webhook` is the new secret of its webhook, if it has one."""
+
+    deployment: Deployment
+    webhook: str | None
 
 
 class RemoteDeployments:
@@ -110,15 +121,15 @@ class RemoteDeployments:
         await self._store.write(caller.tenant, _change, caller, deployment_id, columns, "changed", sorted(changes))
         return await self.check(caller, deployment_id)
 
-    async def rotate(self, caller: Principal, deployment_id: str, key: str | None) -> Deployment:
-        """Replaces the key; None removes it."""
+    async def rotate(self, caller: Principal, deployment_id: str, key: str | None) -> Rotated:
+        """Replaces the key; None removes it. The webhook, if there is one, gets a new secret with it."""
         caller.require(Scope.ADMIN)
         before = await self.get(caller, deployment_id)
         held = self._sealing.open(caller.tenant, before.id, before.credentials)
         sealed = self._credentials(caller.tenant, before.id, key, held.headers)
-        columns = {"credentials": sealed}
-        await self._store.write(caller.tenant, _change, caller, deployment_id, columns, "rotated", ["key"])
-        return await self.check(caller, deployment_id)
+        secret = new_webhook_secret()
+        renewed = await self._store.write(caller.tenant, _rotate, caller, deployment_id, sealed, token_hash(secret))
+        return Rotated(await self.check(caller, deployment_id), secret if renewed else None)
 
     async def pause(self, caller: Principal, deployment_id: str, paused: bool = True) -> Deployment:
         """A paused deployment is not followed; its items stay, and decisions wait until it is resumed."""
@@ -157,8 +168,12 @@ class RemoteDeployments:
             return
         held = self._sealing.open(caller.tenant, before.id, before.credentials)
         same = {name: getattr(before, name) for name in columns} == {**columns, "graphs": tuple(columns["graphs"])}
-        if not same or held != Credentials(wanted.key, dict(wanted.headers)):
+        given = Credentials(wanted.key, dict(wanted.headers))
+        if not same or held != given:
             columns["credentials"] = sealed
+            if held.key != given.key and before.has_webhook:
+                columns["webhook_hash"] = None
+                log.warning("remove webhook of deployment: its key has changed", extra={"deployment": before.id})
             await self._store.write(
                 caller.tenant, _change, caller, before.id, columns, "changed", sorted(columns), by_file=True
             )
@@ -215,6 +230,10 @@ class RemoteDeployments:
         return held.key is not None, sorted(held.headers)
 
 
+def new_webhook_secret() -> str:
+    return new_token("look")
+
+
 def require(tx: Tx, deployment_id: str, *, lock: bool = False) -> Deployment:
     deployment = (deployments.lock if lock else deployments.get)(tx, deployment_id)
     if deployment is None:
@@ -260,6 +279,15 @@ def _change(
     if kind == "resumed":
         deliveries.hasten(tx, f"deployment:{deployment_id}")
     events.append(tx, caller, f"deployment.{kind}", f"deployment:{deployment_id}", {"fields": list(names)})
+
+
+def _rotate(tx: Tx, caller: Principal, deployment_id: str, credentials: bytes | None, webhook_hash: str) -> bool:
+    """Returns whether there was a webhook, which then has the new secret."""
+    has_webhook = require(tx, deployment_id, lock=True).has_webhook
+    columns = {"credentials": credentials, **({"webhook_hash": webhook_hash} if has_webhook else {})}
+    names = ["key", "webhook"] if has_webhook else ["key"]
+    _change(tx, caller, deployment_id, columns, "rotated", names)
+    return has_webhook
 
 
 def _remove(tx: Tx, caller: Principal, deployment_id: str, *, by_file: bool = False) -> Deployment:

@@ -39,7 +39,15 @@ Name = tuple[str, str]
 @dataclass
 class _Followed:
     deployment: Deployment
+    polling: _Polling
     task: Repeating
+
+    def notice(self, current: Deployment) -> None:
+        """Looks at once if the webhook of the deployment was called since."""
+        if current.called_at != self.deployment.called_at:
+            self.polling.hasten()
+            self.task.wake()
+        self.deployment = current
 
 
 class Sync:
@@ -79,10 +87,12 @@ class Sync:
             if current is None or current.updated_at != followed.deployment.updated_at:
                 await self._followed.pop(name).task.stop()
         for name, deployment in led.items():
-            if name not in self._followed:
+            if name in self._followed:
+                self._followed[name].notice(deployment)
+            else:
                 polling = _Polling(self._store, self._remote, name[0], deployment, self.who)
                 task = Repeating(f"deployment {deployment.id}", polling.round)
-                self._followed[name] = _Followed(deployment, task)
+                self._followed[name] = _Followed(deployment, polling, task)
                 task.start()
 
 
@@ -101,6 +111,10 @@ class _Polling:
         self._retry = _FIRST_RETRY
         self._problem: Trouble | None = deployment.problem
         self._noted_at = 0.0
+
+    def hasten(self) -> None:
+        """The next rounds are frequent: a webhook may be called just before its change can be read."""
+        self._pause = _SOON
 
     async def round(self) -> float | None:
         try:

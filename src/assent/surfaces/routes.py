@@ -33,6 +33,7 @@ from assent.surfaces.api import (
     agents,
     audit,
     deliveries,
+    deployment_webhooks,
     deployments,
     gate,
     health,
@@ -172,7 +173,8 @@ def _apis(
     yield passkeys.routes(services.passkeys, relying)
     yield audit.routes(services.audit)
     yield deliveries.routes(services.deliveries)
-    yield deployments.routes(services.deployments)
+    yield deployment_webhooks.routes(services.deployment_webhooks, settings.public_url)
+    yield deployments.routes(services.deployments, settings.public_url)
     yield assistants.routes(engine.assistants)
     yield store.routes(engine.items)
     yield system.routes(engine.metrics)
@@ -210,7 +212,7 @@ def _pages(
     yield audit_pages.routes(services.audit, store, shell)
     yield settings_pages.routes(services.deliveries, graphs, settings, shell)
     yield reasons_pages.routes(saved, shell)
-    yield deployments_pages.routes(services.deployments, shell)
+    yield deployments_pages.routes(services.deployments, services.deployment_webhooks, shell, settings.public_url)
     yield browser_inbox.routes(shell)
     yield keys_pages.routes(services.keys, services.users, shell)
     yield people.routes(services.users, services.passkeys, shell)

@@ -741,9 +741,12 @@ deployments = Table(  # other servers that run graphs, whose questions are liste
     Column("synced_at", Instant),
     Column("leader", String),  # the process that follows it
     Column("leader_until", Instant),
+    Column("webhook_hash", String),  # of the secret with which it announces changes
+    Column("called_at", Instant),  # when it last did
     Column("created_at", Instant, nullable=False),
     Column("updated_at", Instant, nullable=False),
     UniqueConstraint("tenant_id", "name"),
+    Index("ix_deployments_webhook_hash", "webhook_hash", unique=True),
 )
 
 remote_threads = Table(  # threads of deployments, as they were last seen

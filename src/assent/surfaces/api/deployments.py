@@ -6,13 +6,15 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from assent.federation.deployments import RemoteDeployments, Wanted
+from assent.federation.webhooks import path_of
 from assent.identity.model.access import Principal
 from assent.surfaces.api.schemas import Body
 from assent.surfaces.http.authentication import Caller
+from assent.surfaces.http.origins import public_address
 from assent.surfaces.http.routing import router
 from assent.threads.model.deployments import LONGEST_NAME, MOST_GRAPHS, Deployment, Trouble
 
@@ -67,14 +69,20 @@ class DeploymentView(BaseModel):
     help: str | None = Field(description="the page about the problem")
     failing_since: datetime | None
     synced_at: datetime | None = Field(description="when its questions were last read")
+    has_webhook: bool = Field(description="whether it can announce changes at an address of this server")
+    called_at: datetime | None = Field(description="when it last did")
     created_at: datetime
     updated_at: datetime
 
 
-def routes(deployments: RemoteDeployments) -> APIRouter:
+class RotatedView(DeploymentView):
+    webhook_url: str | None = Field(description="the new address of its webhook, shown once; null if it has none")
+
+
+def routes(deployments: RemoteDeployments, public_url: str | None) -> APIRouter:
     api = router("/api/deployments", "deployments")
 
-    view = partial(_view, deployments)
+    view, address = partial(_view, deployments), partial(public_address, public_url)
 
     @api.get("")
     async def list_deployments(caller: Caller) -> list[DeploymentView]:
@@ -105,8 +113,11 @@ def routes(deployments: RemoteDeployments) -> APIRouter:
         return view(caller, await deployments.check(caller, deployment_id))
 
     @api.put("/{deployment_id}/key")
-    async def rotate_deployment_key(caller: Caller, deployment_id: str, body: NewKey) -> DeploymentView:
-        return view(caller, await deployments.rotate(caller, deployment_id, body.key))
+    async def rotate_deployment_key(request: Request, caller: Caller, deployment_id: str, body: NewKey) -> RotatedView:
+        """The webhook, if there is one, gets a new address with it."""
+        rotated = await deployments.rotate(caller, deployment_id, body.key)
+        url = None if rotated.webhook is None else address(request) + path_of(rotated.webhook)
+        return RotatedView(**view(caller, rotated.deployment).model_dump(), webhook_url=url)
 
     @api.post("/{deployment_id}/pause")
     async def pause_deployment(caller: Caller, deployment_id: str) -> DeploymentView:
@@ -137,6 +148,8 @@ def _view(deployments: RemoteDeployments, caller: Principal, deployment: Deploym
         help=deployment.problem.page if deployment.problem else None,
         failing_since=deployment.failing_since,
         synced_at=deployment.synced_at,
+        has_webhook=deployment.has_webhook,
+        called_at=deployment.called_at,
         created_at=deployment.created_at,
         updated_at=deployment.updated_at,
     )

@@ -121,7 +121,7 @@ class BodyLimit:
         self._public = public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or self._public.is_unread(scope):
             return await self.app(scope, receive, send)
         limit = min(self._limit, _PUBLIC_LIMIT) if self._public.match(scope) else self._limit
         if _declared_length(scope) > limit:

@@ -69,3 +69,8 @@ def address_of(connection: HTTPConnection) -> str | None:
     """The address of this server as the client requested it; the host check has accepted its host."""
     host = connection.headers.get("host", "")
     return f"{connection.url.scheme}://{host}" if _HOST.fullmatch(host) else None
+
+
+def public_address(public_url: str | None, connection: HTTPConnection) -> str:
+    """The address of this server for others: the setting, or the address that the client requested."""
+    return public_url or address_of(connection) or ""

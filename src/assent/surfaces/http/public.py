@@ -13,12 +13,19 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Scope
 
 _MARK = "_assent_public"
+_UNREAD = "_assent_unread"
 T = TypeVar("T")
 
 
 def public(endpoint: T) -> T:
     """Marks an endpoint, or an app to be mounted, as public."""
     setattr(endpoint, _MARK, True)
+    return endpoint
+
+
+def unread(endpoint: T) -> T:
+    """Marks a public endpoint that does not read its body, which then may have any size."""
+    setattr(endpoint, _UNREAD, True)
     return endpoint
 
 
@@ -36,6 +43,7 @@ class PublicRoutes:
         self._open = tuple(route for route in routes if is_marked(route))
         self._fixed = frozenset(path for route in self._open if (path := _fixed_path(route)))
         self._prefixes = tuple(_prefix(route) for route in self._open if not _fixed_path(route))
+        self._unread = tuple(route for route in self._open if getattr(getattr(route, "endpoint", None), _UNREAD, False))
         self._open_app = open_app
 
     def match(self, scope: Scope) -> bool:
@@ -44,6 +52,10 @@ class PublicRoutes:
         if self._open_app is None or not _serves((self._open_app,), scope):
             return False
         return not _serves((route for route in self._routes if route is not self._open_app), scope)
+
+    def is_unread(self, scope: Scope) -> bool:
+        """Whether a public route serves this request without its body."""
+        return self._may_serve(scope) and _serves(self._unread, scope)
 
     def _may_serve(self, scope: Scope) -> bool:
         """Whether a marked route can match this path. Saves most requests from being matched with each of them."""

@@ -45,7 +45,7 @@ class Credentials:
 @dataclass(frozen=True, slots=True)
 class Deployment:
     """`graphs` are the graphs or assistants to follow; without any, all are. `stringify_args`: its graphs expect edited
-    arguments as texts."""
+    arguments as texts. `called_at`: when its webhook was last called."""
 
     id: str
     name: str
@@ -60,6 +60,8 @@ class Deployment:
     message: str | None
     failing_since: datetime | None
     synced_at: datetime | None
+    has_webhook: bool
+    called_at: datetime | None
     created_at: datetime
     updated_at: datetime
 

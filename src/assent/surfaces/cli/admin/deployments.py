@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from assent.app import Services
 from assent.errors import Invalid
-from assent.federation.deployments import Wanted
+from assent.federation.deployments import Rotated, Wanted
+from assent.federation.webhooks import path_of
 from assent.identity.model.access import Principal
 from assent.surfaces.cli import output
-from assent.surfaces.cli.options import TENANT, AsJson, Config, Database, Tenant, run_beside
+from assent.surfaces.cli.options import TENANT, AsJson, Config, Database, Tenant, address, run_beside, settings
 from assent.threads.model.deployments import Deployment
 
 Named = Annotated[str, typer.Argument(help="The name or the id that `assent deployments list` shows.")]
@@ -23,7 +24,8 @@ Key = Annotated[
 Header = Annotated[list[str] | None, typer.Option(help="An extra header, as NAME=VALUE; repeatable.")]
 Graph = Annotated[list[str] | None, typer.Option(help="A graph or assistant to follow; repeatable. All by default.")]
 _COLUMNS = ["id", "name", "url", "state", "synced_at", "graphs", "message"]
-Act = Callable[[Services, Principal, str], Awaitable[Deployment]]
+T = TypeVar("T")
+Act = Callable[[Services, Principal, str], Awaitable[T]]
 
 
 def commands() -> typer.Typer:
@@ -35,6 +37,7 @@ def commands() -> typer.Typer:
     app.command()(pause)
     app.command()(resume)
     app.command()(remove)
+    app.command()(webhook)
     return app
 
 
@@ -97,14 +100,18 @@ def rotate(
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replace the key of a deployment."""
+    """Replace the key of a deployment, and the address of its webhook if it has one."""
     if key is None and not without_key:
         raise typer.BadParameter("use --key or --no-key")
 
-    async def act(services: Services, caller: Principal, deployment_id: str) -> Deployment:
+    async def act(services: Services, caller: Principal, deployment_id: str) -> Rotated:
         return await services.deployments.rotate(caller, deployment_id, None if without_key else key)
 
-    _show(_on(deployment, tenant, config, database, act), as_json)
+    rotated = _on(deployment, tenant, config, database, act)
+    url = None if rotated.webhook is None else _webhook_url(rotated.webhook, config, database)
+    if url is not None and not as_json:
+        output.say(f"webhook: {url}")
+    _show(rotated.deployment, as_json, **({"webhook_url": url} if url else {}))
 
 
 def pause(deployment: Named, tenant: Tenant = TENANT, config: Config = None, database: Database = None) -> None:
@@ -134,8 +141,39 @@ def remove(deployment: Named, tenant: Tenant = TENANT, config: Config = None, da
     output.say(f"removed {_on(deployment, tenant, config, database, act).name}")
 
 
-def _on(named: str, tenant: str, config: Any, database: str | None, act: Act) -> Deployment:
-    async def use(services: Services, caller: Principal) -> Deployment:
+def webhook(
+    deployment: Named,
+    no_webhook: Annotated[bool, typer.Option("--remove", help="Remove the webhook.")] = False,
+    tenant: Tenant = TENANT,
+    config: Config = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the address at which a deployment announces changes. It is shown once, and replaces the one before."""
+
+    async def create(services: Services, caller: Principal, deployment_id: str) -> str:
+        return await services.deployment_webhooks.create(caller, deployment_id)
+
+    async def take_away(services: Services, caller: Principal, deployment_id: str) -> Deployment:
+        return await services.deployment_webhooks.remove(caller, deployment_id)
+
+    if no_webhook:
+        name = _on(deployment, tenant, config, database, take_away).name
+        return output.emit({"url": None}) if as_json else output.say(f"removed the webhook of {name}")
+    url = _webhook_url(_on(deployment, tenant, config, database, create), config, database)
+    if as_json:
+        output.emit({"url": url})
+    else:
+        output.say(url)
+
+
+def _webhook_url(secret: str, config: Any, database: str | None) -> str:
+    conf = settings(config=config, database=database)
+    return (conf.public_url or address(conf)) + path_of(secret)
+
+
+def _on(named: str, tenant: str, config: Any, database: str | None, act: Act[T]) -> T:
+    async def use(services: Services, caller: Principal) -> T:
         known = await services.deployments.list(caller)
         chosen = next((deployment.id for deployment in known if named in (deployment.id, deployment.name)), named)
         return await act(services, caller, chosen)
@@ -150,9 +188,9 @@ def _headers(given: list[str]) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-def _show(deployment: Deployment, as_json: bool) -> None:
+def _show(deployment: Deployment, as_json: bool, **more: Any) -> None:
     if as_json:
-        output.emit(_row(deployment))
+        output.emit({**_row(deployment), **more})
     else:
         output.say(f"{deployment.name} ({deployment.id}): {deployment.state}")
         if deployment.problem is not None:
@@ -163,5 +201,6 @@ def _show(deployment: Deployment, as_json: bool) -> None:
 
 def _row(deployment: Deployment) -> dict[str, Any]:
     named = {"id": deployment.id, "name": deployment.name, "url": deployment.url, "graphs": list(deployment.graphs)}
+    webhook = {"has_webhook": deployment.has_webhook, "called_at": deployment.called_at}
     facts = {"state": deployment.state, "message": deployment.message, "synced_at": deployment.synced_at}
-    return {**named, **facts, "problem": deployment.problem, "paused": deployment.paused}
+    return {**named, **facts, "problem": deployment.problem, "paused": deployment.paused, **webhook}

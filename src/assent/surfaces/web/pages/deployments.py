@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated
+from functools import partial
+from typing import Annotated, TypeVar
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Form, Response
+from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import RedirectResponse
 
 from assent.errors import AssentError, Forbidden
 from assent.federation.deployments import RemoteDeployments, Wanted
+from assent.federation.webhooks import DeploymentWebhooks, path_of
 from assent.identity.model.access import Principal
 from assent.surfaces.http.authentication import Caller
+from assent.surfaces.http.origins import public_address
 from assent.surfaces.web.errors import PageRoute, mendable
 from assent.surfaces.web.text.words import Sign
 from assent.surfaces.web.views.shell import Shell
 from assent.threads.model.deployments import LONGEST_NAME, Deployment
+
+T = TypeVar("T")
 
 PATH = "/inbox/settings/deployments"
 Text = Annotated[str, Form(max_length=5000)]
@@ -50,9 +55,13 @@ def _typed(
     return Typed(url, name, key, graphs, headers, stringify_args == "yes")
 
 
-def routes(deployments: RemoteDeployments, shell: Shell) -> APIRouter:
+def routes(
+    deployments: RemoteDeployments, webhooks: DeploymentWebhooks, shell: Shell, public_url: str | None
+) -> APIRouter:
     web = APIRouter(prefix=PATH, include_in_schema=False, route_class=PageRoute)
     desk = _Desk(deployments, shell)
+    address = partial(_webhook_address, public_url)
+    _add_webhooks(web, webhooks, desk, address)
 
     @web.get("")
     async def deployments_page(caller: Caller, done: str = "") -> Response:
@@ -67,9 +76,11 @@ def routes(deployments: RemoteDeployments, shell: Shell) -> APIRouter:
         return await desk.attempt(caller, deployments.check(caller, str(deployment_id)), "checked")
 
     @web.post("/{deployment_id:uuid}/key")
-    async def rotate(caller: Caller, deployment_id: UUID, key: Text = "") -> Response:
-        rotation = deployments.rotate(caller, str(deployment_id), key.strip() or None)
-        return await desk.attempt(caller, rotation, "rotated")
+    async def rotate(request: Request, caller: Caller, deployment_id: UUID, key: Text = "") -> Response:
+        async def rotation() -> str | None:
+            return (await deployments.rotate(caller, str(deployment_id), key.strip() or None)).webhook
+
+        return await desk.attempt(caller, rotation(), "rotated", webhook=partial(address, request))
 
     @web.post("/{deployment_id:uuid}/pause")
     async def pause(caller: Caller, deployment_id: UUID, paused: Text = "yes") -> Response:
@@ -83,25 +94,57 @@ def routes(deployments: RemoteDeployments, shell: Shell) -> APIRouter:
     return web
 
 
+def _add_webhooks(
+    web: APIRouter, webhooks: DeploymentWebhooks, desk: _Desk, address: Callable[[Request, str | None], str | None]
+) -> None:
+    @web.post("/{deployment_id:uuid}/webhook")
+    async def create_webhook(request: Request, caller: Caller, deployment_id: UUID) -> Response:
+        creation = webhooks.create(caller, str(deployment_id))
+        return await desk.attempt(caller, creation, "webhook", webhook=partial(address, request))
+
+    @web.post("/{deployment_id:uuid}/webhook/removal")
+    async def remove_webhook(caller: Caller, deployment_id: UUID) -> Response:
+        return await desk.attempt(caller, webhooks.remove(caller, str(deployment_id)), "webhook_removed")
+
+
+def _webhook_address(public_url: str | None, request: Request, secret: str | None) -> str | None:
+    return None if secret is None else public_address(public_url, request) + path_of(secret)
+
+
 class _Desk:
     def __init__(self, deployments: RemoteDeployments, shell: Shell) -> None:
         self._deployments = deployments
         self._shell = shell
 
     async def attempt(
-        self, caller: Principal, act: Awaitable[Deployment], done: str, typed: Typed | None = None
+        self,
+        caller: Principal,
+        act: Awaitable[T],
+        done: str,
+        typed: Typed | None = None,
+        *,
+        webhook: Callable[[T], str | None] = lambda _: None,
     ) -> Response:
-        """Does it; shows an error of an administrator on the page, with the input."""
+        """Does it; shows an error of an administrator on the page, with the input. The address of a new webhook, which
+        `webhook` makes of the result, is in this response only."""
         try:
-            await act
+            url = webhook(await act)
         except AssentError as error:
             if error.status == Forbidden.status:
                 raise
             return await self.show(caller, typed=typed, problem=mendable(error))
+        if url is not None:
+            return await self.show(caller, done=done, webhook=url)
         return RedirectResponse(f"{PATH}?done={done}", 303)
 
     async def show(
-        self, caller: Principal, *, typed: Typed | None = None, problem: AssentError | None = None, done: str = ""
+        self,
+        caller: Principal,
+        *,
+        typed: Typed | None = None,
+        problem: AssentError | None = None,
+        done: str = "",
+        webhook: str | None = None,
     ) -> Response:
         rows = [(deployment, _sign(deployment)) for deployment in await self._deployments.list(caller)]
         return await self._shell.show(
@@ -115,6 +158,7 @@ class _Desk:
             opened=typed is not None or not rows,
             problem=problem,
             done=done,
+            webhook=webhook,
             longest_name=LONGEST_NAME,
         )
 

@@ -33,6 +33,9 @@ _FREE = _FOLLOWED.where(
 _LEAD = update(deployments).where(
     deployments.c.tenant_id == bindparam("owner"), deployments.c.deployment_id == bindparam("id")
 )
+_OF_WEBHOOK = select(deployments.c.tenant_id, deployments.c.deployment_id).where(
+    deployments.c.webhook_hash == bindparam("hash")
+)
 _RELEASE = update(deployments).where(deployments.c.leader == bindparam("who")).values(leader=None, leader_until=None)
 _LED = _BY_ID.where(deployments.c.leader == bindparam("who")).with_for_update(read=True)
 
@@ -78,6 +81,18 @@ def change(tx: Tx, deployment_id: str, **columns: Any) -> None:
 
 def remove(tx: Tx, deployment_id: str) -> None:
     tx.change(_REMOVE, id=deployment_id)
+    tx.ring(BELL)
+
+
+def of_webhook(tx: Tx, webhook_hash: str) -> tuple[str, str] | None:
+    """The tenant and the id of the deployment with this webhook. Needs a transaction across tenants."""
+    row = tx.first(_OF_WEBHOOK, hash=webhook_hash)
+    return None if row is None else (row.tenant_id, row.deployment_id)
+
+
+def call(tx: Tx, deployment_id: str) -> None:
+    """Notes that the deployment announced a change."""
+    tx.change(_CHANGE.values(called_at=tx.now()), id=deployment_id)
     tx.ring(BELL)
 
 
@@ -140,6 +155,8 @@ def _deployment(row: Row[Any]) -> Deployment:
         message=row.message,
         failing_since=row.failing_since,
         synced_at=row.synced_at,
+        has_webhook=row.webhook_hash is not None,
+        called_at=row.called_at,
         created_at=row.created_at,
         updated_at=row.updated_at,
     )

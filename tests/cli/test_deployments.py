@@ -1,0 +1,18 @@
+"""`assent deployments` on the database itself."""
+
+import pytest
+
+from tests.cli.conftest import Assent
+
+
+def test_webhook_is_printed_once_and_replaced_with_the_key(assent: Assent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSENT_PUBLIC_URL", "https://assent.example.com")
+    assert assent("deployments", "add", "http://127.0.0.1:9", "--name", "far").code == 1, "it is stopped"
+    made = assent("deployments", "webhook", "far").out
+    assert made.startswith("https://assent.example.com/api/deployments/look?token=look_")
+    rotated = assent("deployments", "rotate", "far", "--key", "other", "--json").json
+    assert rotated["webhook_url"] not in (made.strip(), None)
+    (listed,) = assent("deployments", "list", "--json").json
+    assert (listed["has_webhook"], "webhook_url" in listed) == (True, False)
+    assert assent("deployments", "webhook", "far", "--remove").out == "removed the webhook of far\n"
+    assert assent("deployments", "list", "--json").json[0]["has_webhook"] is False

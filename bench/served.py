@@ -22,7 +22,7 @@ INSTALLED = Path(__file__).parents[1] / ".tools" / "installed"
 """An environment with the wheel and what it requires, as users have it (`tools/setup installed`). The one of the tests
 has packages that LangChain and LangSmith import when they find them."""
 
-_PATIENCE = 60.0
+_PATIENCE = 180.0
 _MEBIBYTE = 1024**2
 
 

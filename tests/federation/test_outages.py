@@ -23,6 +23,8 @@ from tests.federation.servers import second_assent
 from tests.scoreboard import Count, RecordScore
 from tests.servers import ServerProcess, running
 
+Json = dict[str, Any]
+
 
 class Loss:
     """A proxy that loses the responses to runs, although the server gets the requests."""
@@ -204,14 +206,21 @@ async def test_many_questions_appear_soon(
     added = await desk.add(langgraph_url, graphs=["many"])
 
     async def all_listed() -> bool:
-        return len(await desk.items(f"is:pending deployment:{added['id']}")) >= number
+        return await desk.pending(added) >= number
 
     await until(all_listed, "some questions do not appear", patience=120)
     listing = clock() - begun
+    threads = [item["source"]["remote"]["thread_id"] for item in await desk.items(f"deployment:{added['id']}")]
+    assert len(threads) == len(set(threads)) >= number
     begun = clock()
     thread_id = await ask(langgraph_url, "a new one?", graph="many")
     asked = clock() - begun
-    item = await desk.item_of(added, thread_id)
+
+    async def appeared() -> Json | None:
+        newest = await desk.newest(added)
+        return newest if newest["source"]["remote"]["thread_id"] == thread_id else None
+
+    item = await until(appeared, "the new question does not appear")
     appearing = clock() - begun - asked
     far = time_of(monkeypatch, Connection, "pending", "start")
     begun = clock()

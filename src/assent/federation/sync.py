@@ -25,8 +25,8 @@ from assent.threads.rows.remote import deployments
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=3)
-RENEW_SECONDS = 1.0
+LEASE = timedelta(seconds=2.5)
+RENEW_SECONDS = 0.75
 _IDLE_SECONDS = 5.0  # for deployments that other processes add
 _SOON, _LATEST = 0.25, 1.5
 _FIRST_RETRY, _LONGEST_RETRY = 0.5, 30.0

@@ -100,8 +100,8 @@ def test_duration_in_words_is_parsed(text: str, expected: int) -> None:
         ("9am", "11", (time(9), None, 120)),
         ("11am", "1", (time(11), None, 120)),
         ("13:00", "14:30", (time(13), None, 90)),
-        ("5pm", "3pm", "ends before it begins"),
-        ("3pm", "25", "is not a time of day"),
+        ("5pm", "3pm", "ends first"),
+        ("3pm", "25", "no such time"),
     ],
 )
 def test_start_and_end_times_give_a_span(first: str, last: str, expected: object) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from assent.assistant.planner.chinese.requests import in_english, is_chinese
+from assent.assistant.planner.chinese.requests import in_english
 from assent.assistant.planner.intents.requests import intents
 from assent.assistant.planner.intents.table import INTENTS, Intent
+from assent.assistant.planner.replies import is_chinese
 from assent.assistant.planner.tools import Role
 from tests.assistant.planner_talk import NOW, TOOLS, Talk, at, event, names, question, schema
 
@@ -106,7 +107,7 @@ def test_proposal_says_what_was_understood() -> None:
         "Create: Lunch with Ann and Bob, today 12:00–12:30 (Ann, Bob)."
     )
     assert talk().say("cancel the gym").content == "Delete: Gym, today 18:00–18:30."
-    assert talk().say("取消健身").content == "删除：健身, 今天 18:00–18:30."
+    assert talk().say("取消健身").content == "删除：健身，今天 18:00–18:30。"
 
 
 def test_people_are_attendees() -> None:
@@ -177,10 +178,10 @@ class TestChinese:
 
     def test_a_conversation_is_held_in_chinese(self) -> None:
         conversation = talk()
-        assert question(conversation.say("明天三点开会")) == "“开会”: 3:00是上午还是下午？"
+        assert question(conversation.say("明天三点开会")) == "“开会”：3:00是上午还是下午？"
         [call] = conversation.answer("下午").tool_calls
         assert call["args"] == {"start": "2026-11-17T15:00:00+01:00", "name": "开会"}
-        assert conversation.approve().content == "已安排：开会, 明天 15:00–15:30."
+        assert conversation.approve().content == "已安排：开会，明天 15:00–15:30。"
 
     def test_an_offered_event_is_chosen_in_chinese(self) -> None:
         conversation = talk(event("项目评审", at(17, 9)), event("产品评审", at(18, 9)))

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from assent.assistant.planner import calendars, slots
+from assent.assistant.planner import calendars, replies, slots
 from assent.assistant.planner.dates import dates
 from assent.assistant.planner.goals import Booking, Change, Create, Directions, Event, Goal, Listing, Places, Slots
+from assent.assistant.planner.replies import say
 from assent.assistant.planner.results import Kind, Result, url
 
 _MOST = 20
@@ -17,24 +18,24 @@ _MOST = 20
 def label(goal: Goal) -> str:
     """The goal in a few words, for questions and reports."""
     if isinstance(goal, Create):
-        return f"“{goal.name}”" if goal.name else "the new event"
+        return say("quoted", name=goal.name) if goal.name else say("new event")
     if isinstance(goal, Change):
-        return f"“{goal.known.name if goal.known else goal.event.text}”"
+        return say("quoted", name=goal.known.name if goal.known else goal.event.text)
     if isinstance(goal, Booking):
-        return "the room"
-    return "that"
+        return say("the room")
+    return say("that")
 
 
 def outcome(goal: Goal, fields: Mapping[str, Any], result: Result, now: datetime) -> str:
     """The sentence for the last call of a goal."""
     if result.kind is Kind.REJECTED:
-        said = f": “{_short(result.text)}”" if result.text else ""
-        return f"Not done, because it was rejected{said}: {_about(goal, fields, now) or 'your request'}."
+        rejected = _about(goal, fields, now) or say("your request")
+        return say("rejected for" if result.text else "rejected", said=_short(result.text), about=rejected)
     if result.kind is Kind.LOGIN:
-        return f"That needs you to sign in first: {url(result.text)} Then ask me again."
+        return say("sign in", url=url(result.text))
     if result.kind is Kind.FAILED:
         about = _about(goal, fields, now)
-        return f"That did not work{f' for {about}' if about else ''}: {_short(result.text)}"
+        return say("failed for" if about else "failed", about=about, why=_short(result.text))
     return _done(goal, fields, result, now)
 
 
@@ -48,18 +49,18 @@ def _done(goal: Goal, fields: Mapping[str, Any], result: Result, now: datetime) 
     if isinstance(goal, Directions):
         return _way(result)
     if isinstance(goal, (Create, Change, Booking)):
-        word = {Change: "Changed", Booking: "Booked"}.get(type(goal), "Done")
-        word = "Deleted" if isinstance(goal, Change) and goal.delete else word
+        key = {Change: "changed", Booking: "booked"}.get(type(goal), "created")
+        key = "deleted" if isinstance(goal, Change) and goal.delete else key
         event = calendars.event(result.data, now.tzinfo)
-        return f"{word}: {told(event, now) if event else _about(goal, fields, now) or 'as you asked'}."
+        return say(key, event=told(event, now) if event else _about(goal, fields, now) or say("as you asked"))
     named = calendars.calendars(result.data)
-    return f"Your calendars: {', '.join(named)}." if named else _short(result.text)
+    return say("calendars", names=say("listed").join(named)) if named else _short(result.text)
 
 
 def told(event: Event, now: datetime) -> str:
     """Standup, tomorrow 9:00–9:30, Café Luna"""
-    place = f", {event.location}" if event.location else ""
-    return f"{event.name}, {dates.on_day(event.start.date(), now)} {_hours(event)}{place}"
+    place = say("place", place=event.location) if event.location else ""
+    return say("event", name=event.name, day=replies.day(event.start.date(), now), hours=_hours(event), place=place)
 
 
 def listing(goal: Listing, events: Sequence[Event], now: datetime) -> str:
@@ -68,11 +69,11 @@ def listing(goal: Listing, events: Sequence[Event], now: datetime) -> str:
     if goal.words:
         events = [event for event in events if all(word in event.name.casefold() for word in goal.words)]
     if not events:
-        about = f" about “{' '.join(goal.words)}”" if goal.words else ""
-        return f"Nothing{about} is in the calendar {_period(goal, now)}."
+        return say("none about" if goal.words else "empty", words=" ".join(goal.words), period=_period(goal, now))
     shown = "; ".join(told(event, now) for event in events[:_MOST])
-    more = f"; and {len(events) - _MOST} more" if len(events) > _MOST else ""
-    return f"{len(events)} event{'s' if len(events) > 1 else ''} {_period(goal, now)}: {shown}{more}."
+    more = say("and more", count=len(events) - _MOST) if len(events) > _MOST else ""
+    key = "events in" if len(events) > 1 else "event in"
+    return say(key, count=len(events), period=_period(goal, now), events=shown, more=more)
 
 
 def _free(goal: Listing, events: Sequence[Event], now: datetime) -> str:
@@ -81,15 +82,12 @@ def _free(goal: Listing, events: Sequence[Event], now: datetime) -> str:
     if start:
         end = start + timedelta(minutes=when.minutes or 30)
         events = [event for event in events if event.start < end and (event.end or event.start) > start]
-        span = f"{dates.on_day(start.date(), now)} {dates.hour(start)}–{dates.hour(end)}"
+        span = f"{replies.day(start.date(), now)} {dates.hour(start)}–{dates.hour(end)}"
     else:
         events = [event for event in events if _in_part(event, when.half)]
-        span = " ".join(filter(None, (_period(goal, now), _PARTS.get(when.half or ""))))
+        span = say("space").join(filter(None, (_period(goal, now), say(when.half) if when.half else "")))
     busy = "; ".join(told(event, now) for event in events[:_MOST])
-    return f"In the calendar: {busy}." if busy else f"Nothing is in the calendar {span}."
-
-
-_PARTS = {"am": "morning", "pm": "afternoon", "evening": "evening", "night": "night"}
+    return say("busy", events=busy) if busy else say("empty", period=span)
 
 
 def _in_part(event: Event, half: str | None) -> bool:
@@ -101,10 +99,10 @@ def _in_part(event: Event, half: str | None) -> bool:
 
 
 def _period(goal: Listing, now: datetime) -> str:
-    first = dates.on_day(goal.day, now)
+    first = replies.day(goal.day, now)
     if goal.days == 1:
-        return first if first in ("today", "tomorrow", "yesterday") else f"on {first}"
-    return f"from {first} to {dates.on_day(goal.day + timedelta(days=goal.days - 1), now)}"
+        return first if abs((goal.day - now.date()).days) <= 1 else say("on", day=first)
+    return say("from to", first=first, last=replies.day(goal.day + timedelta(days=goal.days - 1), now))
 
 
 def _places(goal: Places, result: Result) -> str:
@@ -113,16 +111,15 @@ def _places(goal: Places, result: Result) -> str:
     if places is None:
         return _short(result.text)
     if not places:
-        return f"I found no {goal.query}{f' near {goal.near}' if goal.near else ''}."
-    return (
-        f"I found {len(places)}: {'; '.join(_place(entry) for entry in places[:5])}{'; …' if len(places) > 5 else ''}."
-    )
+        return say("no place near" if goal.near else "no place", query=goal.query, near=goal.near)
+    shown = "; ".join(_place(entry) for entry in places[:5])
+    return say("places", count=len(places), places=shown, more="; …" if len(places) > 5 else "")
 
 
 def _place(entry: Mapping[str, Any]) -> str:
     metres = entry.get("distance_meters")
     details = [str(entry[key]) for key in ("address", "hours") if entry.get(key)]
-    details += [f"{metres} m away"] if metres is not None else []
+    details += [say("metres", count=metres)] if metres is not None else []
     return f"{entry.get('name', 'a place')} ({', '.join(details)})" if details else str(entry.get("name", "a place"))
 
 
@@ -131,8 +128,9 @@ def _way(result: Result) -> str:
     steps = data.get("steps")
     if not isinstance(steps, list):
         return _short(result.text)
-    head = f"{data.get('origin')} to {data.get('destination')}, {data.get('mode')}"
-    return f"{head}, {data.get('distance_meters')} m, {data.get('duration_minutes')} min. {' '.join(map(str, steps))}"
+    ends = {key: data.get(key) for key in ("origin", "destination", "mode")}
+    metres, minutes = data.get("distance_meters"), data.get("duration_minutes")
+    return say("way", **ends, metres=metres, minutes=minutes, steps=" ".join(map(str, steps)))
 
 
 def _about(goal: Goal, fields: Mapping[str, Any], now: datetime) -> str | None:

@@ -47,7 +47,7 @@ class Reference:
 @dataclass(frozen=True, slots=True)
 class Change:
     """`shift` moves by minutes, `stretch` lengthens by minutes, `people` are invited, `delete` removes the event;
-    `doubt` is a question about what is to change."""
+    `doubt` is a question about what is to change, and `asks_length` whether that is its length."""
 
     event: Reference
     when: When = field(default_factory=When)
@@ -58,6 +58,7 @@ class Change:
     people: tuple[str, ...] = ()
     delete: bool = False
     doubt: str | None = None
+    asks_length: bool = False
     known: Event | None = None
     calendar: str | None = None
     calendar_id: str | None = None

@@ -20,12 +20,10 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field
 
 from assent.assistant.planner import results, routing, transcript
-from assent.assistant.planner.chinese.replies import in_chinese
-from assent.assistant.planner.chinese.requests import is_chinese
 from assent.assistant.planner.dates.zone import machine_now
-from assent.assistant.planner.intents.table import NAME
 from assent.assistant.planner.plan import Planned, plan
-from assent.assistant.planner.tools import Role, Tool, by_role, tool
+from assent.assistant.planner.replies import NAME, speaking
+from assent.assistant.planner.tools import Tool, by_role, tool
 
 
 class OfflinePlanner(BaseChatModel):
@@ -80,7 +78,8 @@ class OfflinePlanner(BaseChatModel):
         forced = _forced(bound, tool_choice) if not roles else None
         if forced:
             return _message(_routed(forced, messages, self.now), now)
-        return _message(_spoken(plan(messages, roles, now), roles, messages), now)
+        with speaking(_said(messages)):
+            return _message(plan(messages, roles, now), now)
 
     @property
     def _llm_type(self) -> str:
@@ -99,23 +98,12 @@ def _forced(bound: Sequence[Tool], choice: str | None) -> Tool | None:
 
 
 def _routed(schema: Tool, messages: Sequence[BaseMessage], now: Callable[[], datetime]) -> Planned:
-    said = next((results.content(message) for message in reversed(messages) if isinstance(message, HumanMessage)), "")
-    return Planned(calls=[(schema.name, routing.structured(schema, said, now), [])])
+    return Planned(calls=[(schema.name, routing.structured(schema, _said(messages), now), [])])
 
 
-def _spoken(planned: Planned, tools: Mapping[Role, Tool], messages: Sequence[BaseMessage]) -> Planned:
-    """In the language of the last thing that a person said."""
-    said = next((results.content(message) for message in reversed(messages) if isinstance(message, HumanMessage)), "")
-    clarify = tools.get(Role.CLARIFY)
-    if not is_chinese(said):
-        return planned
-    calls = [
-        (name, {key: in_chinese(str(value)) for key, value in args.items()}, goals)
-        if clarify and name == clarify.name
-        else (name, args, goals)
-        for name, args, goals in planned.calls
-    ]
-    return Planned(calls, in_chinese(planned.text), planned.asks)
+def _said(messages: Sequence[BaseMessage]) -> str:
+    """The last thing that a person said."""
+    return next((results.content(message) for message in reversed(messages) if isinstance(message, HumanMessage)), "")
 
 
 def _message(planned: Planned, now: datetime) -> AIMessage:

@@ -26,6 +26,7 @@ from assent.assistant.planner.goals import (
 )
 from assent.assistant.planner.intents import changes, creates, lookups, requests
 from assent.assistant.planner.intents.corrections import Correction, correction
+from assent.assistant.planner.replies import say
 from assent.assistant.planner.results import Kind, Result
 from assent.assistant.planner.steps import choices, event_of, window_of
 from assent.assistant.planner.tools import Role
@@ -48,9 +49,9 @@ def heard(track: Track, answer: str, now: datetime) -> list[Track]:
     goal, answer = track.goal, chinese.in_english(answer, now)
     asked = track.asked + 1
     if requests.gives_up(answer):
-        return [track.closed(f"All right, I left {answers.label(goal)} alone.")]
+        return [track.closed(say("left", goal=answers.label(goal)))]
     if asked >= PATIENCE or len(answer) > requests.LONGEST:
-        return [track.closed(f"I still do not understand, so I did nothing about {answers.label(goal)}.")]
+        return [track.closed(say("gave up", goal=answers.label(goal)))]
     if isinstance(goal, Unclear):
         if goal.guess and (choice := _CHOICE.fullmatch(answer)) and choice["yes"]:
             answer = goal.guess
@@ -75,7 +76,7 @@ def _which_place(track: Track, result: Result) -> Track | None:
     goal, wrong = track.goal, _WRONG_PLACE.search(result.text)
     if result.kind is not Kind.FAILED or not isinstance(goal, (Places, Directions)) or wrong is None:
         return None
-    doubt = f"{wrong['why'].strip(' .')[:300]}. Which place do you mean?"
+    doubt = say("which place", why=wrong["why"].strip(" .")[:300])
     if isinstance(goal, Places):
         return replace(track, goal=replace(goal, doubt=doubt)) if wrong["field"] == "near" else None
     kept = replace(goal, origin=None) if wrong["field"] == "origin" else replace(goal, destination=None)
@@ -212,7 +213,7 @@ def _corrected(goal: Create | Change | Booking, wish: Correction) -> Create | Ch
 
 
 def _reopened(goal: Create | Change | Booking, feedback: str) -> Create | Change | Booking:
-    question = f"It was rejected: “{feedback[:200]}”. What should it be instead?"
+    question = say("instead?", said=feedback[:200])
     if isinstance(goal, Change):
         return replace(goal, doubt=question)
     return replace(goal, when=replace(goal.when, clock_doubt=question))

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from assent.assistant.planner import calendars, outcomes, proposals, results
 from assent.assistant.planner.goals import Change, Event
 from assent.assistant.planner.intents.requests import understand
-from assent.assistant.planner.intents.table import ABLE
+from assent.assistant.planner.replies import say
 from assent.assistant.planner.results import Kind
 from assent.assistant.planner.steps import step
 from assent.assistant.planner.tools import ABILITIES, Role, Tool
@@ -35,7 +35,7 @@ class Planned:
 def plan(messages: Sequence[BaseMessage], tools: Tools, now: datetime) -> Planned:
     request = turn(messages, now)
     if request is None:
-        return Planned(text=f"What can I do for you? {ABLE}")
+        return Planned(text=say("help"))
     return _due(_replay(request, tools, now), request, tools, now)
 
 
@@ -105,7 +105,7 @@ def _due(tracks: list[Track], request: Turn, tools: Tools, now: datetime) -> Pla
         due = step(track, now)
         missing = _missing(track, due, tools)
         if missing:
-            tracks[number] = track.closed(f"I have no tool here to {ABILITIES[missing]}.")
+            tracks[number] = track.closed(say("no tool", ability=ABILITIES[missing]))
         else:
             steps[number] = due
     if any(isinstance(due, Use) and due.prepares for due in steps.values()):
@@ -136,7 +136,7 @@ def _called(steps: Mapping[int, Ask | Use], request: Turn, tools: Tools) -> Plan
     planned = Planned()
     for number, due in steps.items():
         if isinstance(due, Ask):
-            fields = {"question": due.question, "context": f"You asked: “{request.text[:300]}”"}
+            fields = {"question": due.question, "context": say("context", said=request.text[:300])}
             role = Role.CLARIFY
         else:
             fields, role = dict(due.fields), due.role
@@ -174,9 +174,7 @@ def _asked_in_words(steps: Mapping[int, Ask | Use], tracks: list[Track], tools: 
 
 
 def _report(tracks: Sequence[Track]) -> str:
-    return (
-        " ".join(dict.fromkeys(track.sentence for track in tracks if track.sentence)) or "There is nothing left to do."
-    )
+    return " ".join(dict.fromkeys(track.sentence for track in tracks if track.sentence)) or say("no more")
 
 
 def _with_event(goal: Any, last: tuple[Event, str] | None) -> Any:

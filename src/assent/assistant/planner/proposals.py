@@ -8,6 +8,7 @@ from typing import Any
 
 from assent.assistant.planner import answers
 from assent.assistant.planner.goals import Booking, Change, Create, Event
+from assent.assistant.planner.replies import say
 from assent.assistant.planner.steps import event_of
 from assent.assistant.planner.tools import Role
 from assent.assistant.planner.tracks import Track, Use
@@ -20,10 +21,11 @@ def told(track: Track, due: Use, now: datetime) -> str:
     goal = track.goal
     if isinstance(goal, Change) and (known := event_of(track, goal, now)) and due.role in (Role.UPDATE, Role.DELETE):
         before = answers.told(known, now)
-        return f"Delete: {before}." if goal.delete else f"Change: {before} → {_after(known, due.fields, now)}."
+        if goal.delete:
+            return say("delete", event=before)
+        return say("change", before=before, after=_after(known, due.fields, now))
     if isinstance(goal, (Create, Booking)) and due.role in _USUAL_MINUTES:
-        word = "Create" if due.role is Role.CREATE else "Book a room"
-        return f"{word}: {_new(due, now)}."
+        return say("create" if due.role is Role.CREATE else "book a room", event=_new(due, now))
     return ""
 
 

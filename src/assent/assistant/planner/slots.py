@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, time, timedelta
 
-from assent.assistant.planner.dates import dates, lengths
+from assent.assistant.planner import replies
+from assent.assistant.planner.dates import dates
 from assent.assistant.planner.goals import Event, Slots
+from assent.assistant.planner.replies import say
 
 _HOURS = {None: (9, 18), "am": (8, 12), "pm": (12, 18), "evening": (17, 22), "night": (17, 22)}
 _USUAL = 30
@@ -31,22 +33,18 @@ def free(goal: Slots, events: Sequence[Event], now: datetime) -> list[Span]:
 def told(goal: Slots, events: Sequence[Event], now: datetime) -> str:
     spans = free(goal, events, now)
     if not spans:
-        return f"No {lengths.spoken(goal.minutes or _USUAL)} are free then."
-    shown = "; ".join(f"{dates.on_day(start.date(), now)} {_span(start, end)}" for start, end in spans[:_MOST])
-    return f"Free: {shown}{'; …' if len(spans) > _MOST else ''}."
+        return say("none free", length=replies.length(goal.minutes or _USUAL))
+    shown = "; ".join(_told(span, now) for span in spans[:_MOST])
+    return say("free", spans=shown, more="; …" if len(spans) > _MOST else "")
 
 
 def offer(goal: Slots, events: Sequence[Event], now: datetime) -> str:
     offered = _offered(goal, events, now)
-    length = lengths.spoken(goal.minutes or _USUAL)
+    length = replies.length(goal.minutes or _USUAL)
     if not offered:
-        return f"No {length} are free then. On which other day, and at what time, should it be?"
-    listed = " / ".join(
-        f"{number}. {dates.on_day(start.date(), now)} {_span(start, end)}"
-        for number, (start, end) in enumerate(offered, 1)
-    )
-    only_mine = " I only see your calendar." if goal.wanted and goal.wanted.people else ""
-    return f"{length} are free: {listed}.{only_mine} Which one should I take?"
+        return say("none free, when", length=length)
+    listed = " / ".join(f"{number}. {_told(span, now)}" for number, span in enumerate(offered, 1))
+    return say("offer to others" if goal.wanted and goal.wanted.people else "offer", length=length, spans=listed)
 
 
 def chosen(goal: Slots, events: Sequence[Event], number: int | None, now: datetime) -> dates.When | None:
@@ -82,5 +80,6 @@ def _gaps(hours: Span, events: Sequence[Event]) -> Iterator[Span]:
         yield start, last
 
 
-def _span(start: datetime, end: datetime) -> str:
-    return f"{dates.hour(start)}–{dates.hour(end)}"
+def _told(span: Span, now: datetime) -> str:
+    start, end = span
+    return f"{replies.day(start.date(), now)} {dates.hour(start)}–{dates.hour(end)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime, time, timedelta
 
-from assent.assistant.planner import answers, calendars, slots
+from assent.assistant.planner import answers, calendars, replies, slots
 from assent.assistant.planner.dates import dates, phrases
 from assent.assistant.planner.goals import (
     Booking,
@@ -19,6 +19,7 @@ from assent.assistant.planner.goals import (
     Slots,
     Unclear,
 )
+from assent.assistant.planner.replies import say
 from assent.assistant.planner.tools import Role
 from assent.assistant.planner.tracks import Ask, Track, Use
 
@@ -50,16 +51,16 @@ def step(track: Track, now: datetime) -> Ask | Use:
 def _find_calendar(track: Track, name: str) -> Ask | Use:
     if track.calendars is None:
         return Use(Role.CALENDARS, {}, prepares=True)
-    return Ask(f"There is no calendar “{name}”. Which one do you mean: {', '.join(track.calendars)}?")
+    return Ask(say("no calendar", name=name, calendars=", ".join(track.calendars)))
 
 
 def _create(goal: Create, now: datetime) -> Ask | Use:
     start, question = dates.start_of(goal.when, now)
     minutes, length_question = dates.minutes_of(goal.when, start) if start else (None, goal.when.length_doubt)
     if not goal.name and not goal.when.timed and not goal.when.dated:
-        return Ask("What should I schedule, and when? For example: “Meeting tomorrow at 3pm”.")
-    asked = [] if goal.name else ["What should the event be called?"]
-    asked += [f"{answers.label(goal)}: {question}" if goal.name else question] if question else []
+        return Ask(say("what and when"))
+    asked = [] if goal.name else [say("name?")]
+    asked += [say("about", goal=answers.label(goal), question=question) if goal.name else question] if question else []
     asked += [length_question] if length_question else []
     if asked or start is None:
         return Ask(" ".join(asked))
@@ -73,7 +74,7 @@ def _book(goal: Booking, now: datetime) -> Ask | Use:
     start, question = dates.start_of(goal.when, now)
     minutes, length_question = dates.minutes_of(goal.when, start) if start else (None, goal.when.length_doubt)
     if start is None or question or length_question:
-        return Ask(f"The room: {question or length_question}")
+        return Ask(say("about the room", question=question or length_question))
     fields = {"start": start.isoformat(), "name": goal.name, "duration_minutes": minutes, "people": goal.people}
     return Use(Role.ROOM, fields | {"equipment": goal.equipment})
 
@@ -81,22 +82,22 @@ def _book(goal: Booking, now: datetime) -> Ask | Use:
 def _change(track: Track, goal: Change, now: datetime) -> Ask | Use:
     event = event_of(track, goal, now)
     if event is None and goal.event.doubt:
-        return Ask(f"“{goal.event.text}”: {goal.event.doubt}")
+        return Ask(_about(goal.event.text, goal.event.doubt))
     if event is None and goal.event.it:
-        return Ask(f"Which event do you mean by “{goal.event.text}”? Please give me its name, or its day and time.")
+        return Ask(say("which it", said=goal.event.text))
     if event is None and track.window != window_of(goal, now):
         return _list(*window_of(goal, now), goal.calendar_id, now, prepares=True)
     if event is None:
         return Ask(_which(track, goal, now))
     if goal.doubt or not goal.says_what:
-        return Ask(f"“{event.name}”: {goal.doubt or 'What should change?'}")
+        return Ask(_about(event.name, goal.doubt or say("change?")))
     fields = {"calendar_id": goal.calendar_id or "primary", "event_id": event.event_id}
     if goal.delete:
         return Use(Role.DELETE, fields)
     start, question = _new_start(goal, event, now)
     minutes, length_question = _new_minutes(goal, event, start or event.start)
     if question or length_question:
-        return Ask(f"“{event.name}”: {question or length_question}")
+        return Ask(_about(event.name, question or length_question))
     people = [*event.people, *(name for name in goal.people if name not in event.people)] if goal.people else None
     moved = {"start": start.isoformat() if start else None, "duration_minutes": minutes}
     return Use(Role.UPDATE, fields | moved | {"name": goal.name, "location": goal.place, "attendees": people})
@@ -117,10 +118,15 @@ def _which(track: Track, goal: Change, now: datetime) -> str:
     offered = choices(track, goal, now)
     if offered:
         listed = " / ".join(f"{number}. {answers.told(event, now)}" for number, event in enumerate(offered, 1))
-        return f"Which one do you mean: {listed}?"
+        return say("which one", events=listed)
     day, days = window_of(goal, now)
-    where = dates.on_day(day, now) if days == 1 else f"in the next {days} days"
-    return f"I find no event for “{goal.event.text}” {where}. Which event do you mean, and on which day?"
+    if days == 1:
+        return say("no event on", said=goal.event.text, day=replies.day(day, now))
+    return say("no event in", said=goal.event.text, days=days)
+
+
+def _about(name: str, question: str | None) -> str:
+    return say("about", goal=say("quoted", name=name), question=question)
 
 
 def _new_start(goal: Change, event: Event, now: datetime) -> tuple[datetime | None, str | None]:
@@ -138,7 +144,7 @@ def _new_minutes(goal: Change, event: Event, start: datetime) -> tuple[int | Non
     if not goal.stretch:
         return dates.minutes_of(goal.when, start)
     length = ((event.end or event.start) - event.start) // timedelta(minutes=1) + goal.stretch
-    return (length, None) if length > 0 else (None, "Nothing would be left of it. How long should it be?")
+    return (length, None) if length > 0 else (None, say("nothing left"))
 
 
 def window_of(goal: Change, now: datetime) -> tuple[date, int]:
@@ -164,11 +170,11 @@ def _look(goal: Goal) -> Ask | Use:
         return Ask(goal.doubt)
     if isinstance(goal, Places):
         if not goal.query:
-            return Ask("What kind of place are you looking for?")
+            return Ask(say("kind of place?"))
         near = phrases.without_accents(goal.near) if goal.near else None
         return Use(Role.PLACES, {"query": phrases.without_accents(goal.query), "near": near})
     if isinstance(goal, Directions):
         if not goal.origin or not goal.destination:
-            return Ask("From where?" if goal.destination else "From where to where?")
+            return Ask(say("from where?" if goal.destination else "from where to where?"))
         return Use(Role.DIRECTIONS, {"origin": goal.origin, "destination": goal.destination, "mode": goal.mode})
-    return Ask(goal.question if isinstance(goal, Unclear) else "What should I do?")
+    return Ask(goal.question if isinstance(goal, Unclear) else say("help"))

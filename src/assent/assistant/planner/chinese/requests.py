@@ -11,9 +11,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from assent.assistant.planner.chinese import times
+from assent.assistant.planner.replies import is_chinese
 
-_CHINESE = re.compile(r"[\u4e00-\u9fff]")
-_LATIN = re.compile(r"[A-Za-z]+")
 _QUOTES = re.compile(r"[「『《“\"]([^」』》”\"]+)[」』》”\"]")
 _SPLIT = re.compile(r"[。；;!！\n]+|[，,]?\s*(?:然后|接着|并且|同时|另外|顺便)\s*")
 _POLITE = re.compile(
@@ -57,12 +56,6 @@ def in_english(text: str, now: datetime) -> str:
         return text
     plain = unicodedata.normalize("NFKC", _QUOTES.sub(r"“\1”", text)).replace("\u201c", "“")
     return "; ".join(_clause(part.strip(), now) for part in _SPLIT.split(plain) if part.strip(" ,，、?？"))
-
-
-def is_chinese(text: str) -> bool:
-    """More Chinese characters than words in Latin letters; a Chinese name in an English sentence is quoted or short."""
-    bare = _QUOTES.sub("", text)
-    return len(_CHINESE.findall(bare)) > len(_LATIN.findall(bare))
 
 
 def _clause(text: str, now: datetime) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from datetime import time
 
+from assent.assistant.planner.replies import say
+
 Dial = tuple[int, int]
 """Hour (1 to 12) and minute, as a dial shows them: the half of the day is not known."""
 
@@ -85,7 +87,7 @@ def on_dial(dial: Dial, half: str) -> tuple[time | None, str | None]:
     h, m = dial
     odd = (h == 12 and half != "pm") or (half == "night" and h < 5) or (half == "evening" and h < 4)
     if odd:
-        return None, f"Is {h}:{m:02} in the morning or in the afternoon? Please say {h}:{m:02} am or {h}:{m:02} pm."
+        return None, say("half?", clock=f"{h}:{m:02}")
     return time(h % 12 + (0 if half == "am" else 12), m), None
 
 
@@ -95,17 +97,17 @@ def in_half_of(dial: Dial, *, later: bool) -> time:
 
 
 def span(first: str, last: str) -> tuple[time | None, Dial | None, int | None] | str:
-    """From a time to a time: the start, and the minutes between; or what is wrong with it."""
+    """From a time to a time: the start, and the minutes between; or the key of what is wrong with it."""
     start, end = clock(first), clock(last)
     if start is None or end is None:
-        return "is not a time of day"
+        return "no such time"
     if start[1] and end[1]:
         return None, start[1], (_dialled(end[1]) - _dialled(start[1])) % 720 or 720
     begin, finish = _resolve(start, end)
     length = finish - begin
     if length <= 0 and begin >= 18 * 60 and finish <= 6 * 60:
         length += 1440
-    return "ends before it begins" if length <= 0 else (time(begin // 60, begin % 60), None, length)
+    return "ends first" if length <= 0 else (time(begin // 60, begin % 60), None, length)
 
 
 def _resolve(start: Clock, end: Clock) -> tuple[int, int]:

@@ -24,8 +24,10 @@ import re
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 
+from assent.assistant.planner import replies
 from assent.assistant.planner.dates.clocks import Dial, in_half_of, on_dial
 from assent.assistant.planner.dates.zone import exists
+from assent.assistant.planner.replies import say
 
 GAP = "\x1f"
 """Stands in the remaining text where a day, a time or a length was taken out."""
@@ -99,12 +101,12 @@ def start_of(when: When, now: datetime) -> tuple[datetime | None, str | None]:
     day = when.day or _next_day(when.clock, now)
     moment = datetime.combine(day, when.clock, now.tzinfo)
     if not exists(moment):
-        return None, f"The clocks skip {when.clock:%H:%M} on {on_day(day, now)}. What time do you mean?"
+        return None, say("skipped", clock=f"{when.clock:%H:%M}", day=replies.day(day, now))
     if moment <= now:
-        said = on_day(day, now)
-        return None, f"{said[0].upper()}{said[1:]} {hour(when.clock)} has passed. When do you mean?"
+        said = replies.day(day, now)
+        return None, say("passed", day=f"{said[0].upper()}{said[1:]}", clock=hour(when.clock))
     if moment - now > FURTHEST:
-        return None, f"{day:%Y-%m-%d} is more than five years away. Which date do you mean?"
+        return None, say("too far", day=f"{day:%Y-%m-%d}")
     return moment, None
 
 
@@ -114,20 +116,13 @@ def minutes_of(when: When, start: datetime) -> tuple[int | None, str | None]:
         return when.minutes, when.length_doubt
     end = datetime.combine(start.date(), when.until, start.tzinfo)
     if end <= start:
-        return None, f"{hour(when.until)} is not after {hour(start.time())}. When does it end?"
+        return None, say("ends early", end=hour(when.until), start=hour(start.time()))
     return (end - start) // timedelta(minutes=1), None
 
 
 def shared_day(clocks: list[time], now: datetime) -> date:
     """One day for several times without one: today while all are still to come, else tomorrow."""
     return max(_next_day(each, now) for each in clocks)
-
-
-def on_day(day: date, now: datetime) -> str:
-    """The day as people say it: today, tomorrow, Friday 20 November."""
-    near = {0: "today", 1: "tomorrow", -1: "yesterday"}.get((day - now.date()).days)
-    year = "" if day.year == now.year else f" {day.year}"
-    return near or f"{day:%A} {day.day} {day:%B}{year}"
 
 
 def hour(clock: time | datetime) -> str:
@@ -147,12 +142,12 @@ def _dial_question(when: When) -> str | None:
     if not when.dial:
         return None
     h, m = when.dial
-    return f"Is {h}:{m:02} in the morning or in the afternoon? Please say {h}:{m:02} am or {h}:{m:02} pm."
+    return say("half?", clock=f"{h}:{m:02}")
 
 
 def _missing(when: When, now: datetime) -> str | None:
     if when.clock is not None:
         return None
     if when.day is None:
-        return "When should it be? Please give a day and a time."
-    return f"At what time {on_day(when.day, now)}?"
+        return say("when?")
+    return say("clock?", day=replies.day(when.day, now))

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from assent.assistant.planner.dates.dates import GAP
+from assent.assistant.planner.replies import say
 
 _I = re.IGNORECASE
 _REST = rf"[^{GAP},;.!?]*"
@@ -73,7 +74,7 @@ class Doubtful:
     @property
     def question(self) -> str:
         shown = " ".join(self.phrase.replace(GAP, " ").split()).strip(" ,")
-        return f"I cannot read “{shown}” as a date or a time. Which day do you mean{', and what time' * self.clock}?"
+        return say("unread time" if self.clock else "unread", said=shown)
 
 
 def find(text: str) -> list[Doubtful]:

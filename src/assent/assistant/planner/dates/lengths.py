@@ -44,9 +44,3 @@ def minutes(text: str) -> int:
     size = _UNITS[match["unit"][0].lower()]
     half = 0.5 if match["half"] or match["rest"] else 0
     return round((number(match["n"]) + half) * size + (number(match["m"]) if match["m"] else 0))
-
-
-def spoken(count: int) -> str:
-    hours, left = divmod(count, 60)
-    parts = [f"{hours} h"] if hours else []
-    return " ".join([*parts, f"{left} min"] if left or not hours else parts)

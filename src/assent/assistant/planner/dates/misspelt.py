@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from assent.assistant.planner.dates.grammar import MONTHS, WEEKDAYS
+from assent.assistant.planner.replies import say
 
 _DAYS = (*WEEKDAYS, "today", "tonight", "tomorrow", "yesterday")
 _ALIKE = 0.82
@@ -40,12 +41,12 @@ def find(text: str) -> Misspelt | None:
         for match in pattern.finditer(text):
             if meant := _meant(match["word"], names):
                 shown = meant.title() if meant in (*WEEKDAYS, *MONTHS) else meant
-                asked = f"I cannot read “{match['word']}” as a {'day' if names is _DAYS else 'month'}."
-                return Misspelt(match[0], f"{asked} Please write it again, such as {shown}.")
+                key = "misspelt day" if names is _DAYS else "misspelt month"
+                return Misspelt(match[0], say(key, said=match["word"], meant=shown))
     for pattern in _DATES:
         if date_match := pattern.search(text):
             phrase = date_match[0]
-            return Misspelt(phrase, f"I cannot read “{phrase}” as a date. Which day do you mean?")
+            return Misspelt(phrase, say("unread day", said=phrase))
     return None
 
 

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 
+from assent.assistant.planner import replies
 from assent.assistant.planner.dates import doubtful, grammar, lengths, misspelt
 from assent.assistant.planner.dates.clocks import Clock, Dial, clock, half_of, span, worded
-from assent.assistant.planner.dates.dates import FURTHEST, GAP, When, on_day
+from assent.assistant.planner.dates.dates import FURTHEST, GAP, When
+from assent.assistant.planner.replies import say
 
 _JUST_PASSED = timedelta(days=92)
 """A date that passed within this time may be meant as it stands, and is asked about."""
-_WHAT_TIME = "What time do you mean?"
 
 Span = tuple[time | None, Dial | None, int | None]
 
@@ -53,7 +54,7 @@ class _Reader:
     def when(self) -> When:
         day, clock_time, dial = self._day(), *self._clock()
         if clock_time and self.half and not _fits(clock_time, self.half):
-            self._doubt_clock(f"{clock_time:%H:%M}", "is not in that part of the day")
+            self._doubt_clock(f"{clock_time:%H:%M}", "other half")
             clock_time = None
         self._suspect(day)
         said = When(
@@ -67,20 +68,20 @@ class _Reader:
 
     def _day(self) -> date | None:
         if self.named_today and self.today.weekday() not in {day.weekday() for day in self.days}:
-            self._doubt_day(self.named_today, "is today, and also a week from now")
+            self._doubt_day(self.named_today, "today or next")
         days = list(dict.fromkeys(self.days or self.weekdays))
         days += [day for day in self.weekdays if day not in days and day.weekday() not in {d.weekday() for d in days}]
         if len(days) > 1 and not self.day_doubt:
-            names = " or ".join(on_day(day, self.now) for day in days)
-            self.day_doubt = f"Which day do you mean: {names}?"
+            names = say("or").join(replies.day(day, self.now) for day in days)
+            self.day_doubt = say("which day of", days=names)
         if len(days) == 1 and abs(days[0] - self.today) > FURTHEST:
-            self._doubt_day(f"{days[0]:%Y-%m-%d}", "is more than five years away")
+            self._doubt_day(f"{days[0]:%Y-%m-%d}", "years away")
         return days[0] if len(days) == 1 and not self.day_doubt else None
 
     def _clock(self) -> tuple[time | None, Dial | None]:
         readings = list(dict.fromkeys([*self.clocks, *((at, dial) for at, dial, _ in self.spans)]))
         if len(readings) > 1:
-            self.clock_doubt = self.clock_doubt or "There is more than one time in that. Which one do you mean?"
+            self.clock_doubt = self.clock_doubt or say("two times")
         if len(readings) != 1 or self.clock_doubt:
             return None, None
         self.minutes = self.minutes or (self.spans[0][2] if self.spans else None)
@@ -92,7 +93,7 @@ class _Reader:
             return
         left = grammar.SUSPICIOUS.search(self.text)
         if left:
-            self.day_doubt = f"I cannot read “{left[0].strip()}” as a date. Which day do you mean?"
+            self.day_doubt = say("unread day", said=left[0].strip())
         elif misspelling := misspelt.find(self.text):
             self.day_doubt = misspelling.question
             self.text = self.text.replace(misspelling.phrase, f" {GAP} ", 1)
@@ -103,14 +104,14 @@ class _Reader:
             self.text = self.text.replace(doubt.phrase, f" {GAP} ", 1)
             when = replace(when, day=None, day_doubt=when.day_doubt or doubt.question)
             if doubt.clock:
-                when = replace(when, clock=None, dial=None, clock_doubt=when.clock_doubt or _WHAT_TIME)
+                when = replace(when, clock=None, dial=None, clock_doubt=when.clock_doubt or say("what time"))
         return when
 
-    def _doubt_day(self, phrase: str, why: str = "leaves the day open") -> None:
-        self.day_doubt = self.day_doubt or f"“{phrase.strip()}” {why}. Which day do you mean?"
+    def _doubt_day(self, phrase: str, why: str = "open day", **fields: str) -> None:
+        self.day_doubt = self.day_doubt or say(why, said=phrase.strip(), **fields)
 
-    def _doubt_clock(self, phrase: str, why: str = "leaves the time open") -> None:
-        self.clock_doubt = self.clock_doubt or f"“{phrase.strip()}” {why}. What time do you mean?"
+    def _doubt_clock(self, phrase: str, why: str = "open time", **fields: str) -> None:
+        self.clock_doubt = self.clock_doubt or say(why, said=phrase.strip(), **fields)
 
     def _add_day(self, match: re.Match[str], year: int | None, month: int, day: int) -> None:
         """A date; without a year the next one, unless it has only just passed."""
@@ -119,7 +120,7 @@ class _Reader:
             if year is None and made < self.today - _JUST_PASSED:
                 made = date(self.today.year + 1, month, day)
         except ValueError:
-            self._doubt_day(match[0], "is not a date that exists")
+            self._doubt_day(match[0], "no such day")
             return
         self._bounded(match, made)
 
@@ -138,21 +139,21 @@ class _Reader:
     # One method per kind of phrase.
 
     def repeated(self, match: re.Match[str]) -> None:
-        self._doubt_day(match[0], "repeats, and I can only make single events")
+        self._doubt_day(match[0], "repeats")
 
     def zoned(self, match: re.Match[str]) -> None:
-        self._doubt_clock(match[0], f"is another time zone; I only know {self.now.tzname() or 'local time'}")
+        self._doubt_clock(match[0], "zone", zone=self.now.tzname() or "local time")
 
     def iso(self, match: re.Match[str]) -> None:
         try:
             moment = datetime.fromisoformat(match[0].strip().removeprefix("on ").replace(" ", "T").upper())
         except ValueError:
-            self._doubt_day(match[0], "is not a date that exists")
+            self._doubt_day(match[0], "no such day")
             return
         try:
             moment = moment.astimezone(self.now.tzinfo) if moment.tzinfo else moment
         except OverflowError:
-            self._doubt_day(match[0], "is too far away")
+            self._doubt_day(match[0], "far day")
             return
         self.days.append(moment.date())
         if "T" in match[0].upper() or ":" in match[0]:
@@ -162,17 +163,17 @@ class _Reader:
         amount = timedelta(minutes=lengths.minutes(match["length"]))
         moment = self._later(amount)
         if moment is None:
-            self._doubt_day(match[0], "is too far away")
+            self._doubt_day(match[0], "far day")
             return
         self.days.append(moment.date())
         if amount % timedelta(days=1) or not re.search("day|week|fortnight", match[0], re.IGNORECASE):
             self.clocks.append((moment.time().replace(second=0, microsecond=0), None))
 
     def counted_from(self, match: re.Match[str]) -> None:
-        self._doubt_day(match[0], "is more than I can count")
+        self._doubt_day(match[0], "uncounted")
 
     def whole_day(self, match: re.Match[str]) -> None:
-        self.length_doubt = "I cannot make events without a time. When does it start, and how long does it take?"
+        self.length_doubt = say("whole day")
 
     def length(self, match: re.Match[str]) -> bool | None:
         if grammar.HOUR_MARK.fullmatch(match[0].strip()):
@@ -180,7 +181,7 @@ class _Reader:
         count = lengths.minutes(match["length"])
         negative = re.search(r"\s[-–−]$", match.string[: match.start("length")])
         if negative or not 0 < count <= 14 * 1440 or (self.minutes and self.minutes != count):
-            self.length_doubt = f"“{match['length'].strip()}” is not a length I can use. How long should it take?"
+            self.length_doubt = say("no length", said=match["length"].strip())
         else:
             self.minutes = count
         return None
@@ -201,7 +202,7 @@ class _Reader:
     def ends(self, match: re.Match[str]) -> bool | None:
         at, _ = clock(match["clock"]) or (None, None)
         if at is None:
-            self.length_doubt = f"“{match[0].strip()}” is not clear. How long should it take?"
+            self.length_doubt = say("open end", said=match[0].strip())
         self.until = at
         return None
 
@@ -251,9 +252,8 @@ class _Reader:
         a, b = int(match["a"]), int(match["b"])
         year = int(match["year"]) + (2000 if len(match["year"]) == 2 else 0) if match["year"] else None
         if a <= 12 and b <= 12 and a != b:
-            self._doubt_day(
-                match[0], f"may be {a} {grammar.MONTHS[b - 1].title()} or {b} {grammar.MONTHS[a - 1].title()}"
-            )
+            first, second = (f"{d} {grammar.MONTHS[m - 1].title()}" for d, m in ((a, b), (b, a)))
+            self._doubt_day(match[0], "two dates", first=first, second=second)
         else:
             self._add_day(match, year, *((b, a) if a > 12 else (a, b)))
 
@@ -275,10 +275,10 @@ class _Reader:
         self._clock_or_doubt(match, clock(match["clock"]))
 
     def midnight(self, match: re.Match[str]) -> None:
-        self._doubt_clock(match[0], "can be the start or the end of a day; please write 0:00 and the date")
+        self._doubt_clock(match[0], "midnight")
 
     def _clock_or_doubt(self, match: re.Match[str], read: Clock | None) -> None:
         if read is None:
-            self._doubt_clock(match[0], "is not a time of day")
+            self._doubt_clock(match[0], "no such time")
         else:
             self.clocks.append(read)

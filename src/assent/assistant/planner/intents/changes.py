@@ -6,11 +6,12 @@ import re
 from dataclasses import replace
 from datetime import datetime
 
-from assent.assistant.planner import calendars
+from assent.assistant.planner import calendars, replies
 from assent.assistant.planner.dates import dates, lengths, phrases, reading
 from assent.assistant.planner.dates.phrases import Quotes
 from assent.assistant.planner.goals import Change, Event, Reference
 from assent.assistant.planner.intents.clauses import Clause
+from assent.assistant.planner.replies import say
 
 MOVE = (
     r"(?:move|reschedule|shift|postpone|push|delay|bring|change|put\s+off|put(?=\s+.+\s(?:back|forward)\b)"
@@ -25,7 +26,6 @@ _IT = re.compile(r"(?:it|(?:that|this)(?:\s+(?:one|event|meeting))?|the\s+event)
 _SEVERAL = re.compile(
     r"\b(?:everything|all|every|both|each|(?:my|the|these|those)\s+(?:events|meetings|appointments))\b", _I
 )
-_ONE_BY_ONE = "I do that for one event at a time. Which one do you mean?"
 _SAME_TIME = re.compile(r",?\s*\b(?:at\s+the\s+)?same\s+time\b", _I)
 _GENERIC = {
     "a", "an", "the", "my", "our", "meeting", "event", "appointment", "entry", "one", "of", "on", "at", "in", "for",
@@ -40,7 +40,7 @@ def reference(text: str, now: datetime, quotes: Quotes) -> Reference:
     words = quotes.show(rest.replace(dates.GAP, " ")).lower()
     it = bool(_IT.fullmatch(bare))
     event_words = () if it else tuple(word for word in calendars.words(words) if word not in _GENERIC)
-    doubt = when.day_doubt or when.clock_doubt or (_ONE_BY_ONE if _SEVERAL.search(bare) else None)
+    doubt = when.day_doubt or when.clock_doubt or (say("one at a time") if _SEVERAL.search(bare) else None)
     return Reference(quotes.show(bare), event_words, dates.plain(when), it=it, doubt=doubt)
 
 
@@ -75,12 +75,12 @@ def lengthen(said: Clause) -> list[Change]:
 def until(said: Clause) -> list[Change]:
     end = reading.read(f"until {said.group('new')}", said.now)[0].until
     shown = said.quotes.show(said.group("new"))
-    doubt = None if end is not None else f"“{shown}” is not clear to me as its end. How long should it be?"
+    doubt = None if end is not None else say("unclear end", said=shown)
     return [replace(_of(said), when=dates.When(until=end, length_doubt=doubt))]
 
 
 def unsaid_length(said: Clause) -> list[Change]:
-    return [replace(_of(said), doubt="How long should it be?")]
+    return [replace(_of(said), doubt=say("how long?"), asks_length=True)]
 
 
 def shift(said: Clause) -> list[Change]:
@@ -92,8 +92,7 @@ def shift(said: Clause) -> list[Change]:
         return [replace(change, shift=-amount)]
     if way in ("later", "back", "out") or (not way and verb in ("postpone", "push", "delay", "put off")):
         return [replace(change, shift=amount)]
-    doubt = f"Should it be {lengths.spoken(amount)} earlier or later? Please give the new time."
-    return [replace(change, doubt=doubt)]
+    return [replace(change, doubt=say("which way", length=replies.length(amount)))]
 
 
 def correct(said: Clause) -> list[Change]:
@@ -129,7 +128,7 @@ def move(said: Clause) -> list[Change]:
         if re.match(r"(?:the\s+)?(?:[A-ZÀ-Þ]|room\b)", place):
             return [Change(reference(body[: last.start()], now, quotes), place=place)]
         body = body[: last.start()]
-    return [Change(reference(body, now, quotes), doubt="To which day and time should it move?")]
+    return [Change(reference(body, now, quotes), doubt=say("move to?"))]
 
 
 def to_event(goal: Change, answer: str, now: datetime) -> Change:
@@ -147,9 +146,9 @@ def to_time(goal: Change, answer: str, now: datetime) -> Change:
     when, _ = reading.read(re.sub(r"^\s*(?:to|at|by)\s+", "at ", Quotes().hide(phrases.clean(answer))), now)
     if when.empty:
         return goal
-    wants_length = goal.doubt is not None and "How long" in goal.doubt
-    doubt = goal.doubt if wants_length and not when.minutes else None
-    return replace(goal, when=goal.when.joined(when), doubt=doubt, shift=None)
+    asks_length = goal.asks_length and not when.minutes
+    doubt = goal.doubt if asks_length else None
+    return replace(goal, when=goal.when.joined(when), doubt=doubt, asks_length=asks_length, shift=None)
 
 
 def corrected(goal: Change, known: Event, when: dates.When) -> Change:

@@ -11,6 +11,7 @@ from assent.assistant.planner.dates.phrases import Quotes
 from assent.assistant.planner.goals import Booking, Create, Goal, Remark, Unclear
 from assent.assistant.planner.intents import nouns
 from assent.assistant.planner.intents.clauses import Clause
+from assent.assistant.planner.replies import say
 
 VERB = (
     r"(?:schedule|create|pencil\s+in|add|book(?:\s+(?:me|us)\s+in(?:\s+for)?)?|make(?!\s+(?:sure|it|that|do)\b)|set\s+up|plan|arrange|organi[sz]e|put"
@@ -60,7 +61,7 @@ def events(said: Clause) -> list[Goal]:
         pieces = _pieces(_VERB.sub("", clause), now)
         made = [event(piece, now, quotes) for piece in pieces]
         if any(create.name and re.match(r"nothing\b", create.name, re.IGNORECASE) for create in made):
-            return [Remark(f"All right, I did nothing about “{quotes.show(clause)}”.")]
+            return [Remark(say("kept", said=quotes.show(clause)))]
         return list(_together(made, dates.When(), now))
     count = round(lengths.number(several["count"])) if several["count"] else None
     pieces = _pieces(several["body"], now)
@@ -86,7 +87,7 @@ def appointment(said: Clause) -> list[Goal]:
 
 def _each_of(count: str) -> Unclear:
     said = re.split(r"\s", count.strip())[0]
-    return Unclear(f"You speak of {said} events. Please give me a name, a day and a time for each of them.")
+    return Unclear(say("each of them", count=said))
 
 
 def event(text: str, now: datetime, quotes: Quotes, *, dated: bool = False) -> Create:
@@ -220,4 +221,4 @@ def _unread(when: dates.When, left: str) -> dates.When:
     match = None if when.dated else grammar.UNREAD.search(left)
     if not match:
         return when
-    return replace(when, day_doubt=f"I cannot read “{match[0].strip()}” as a date. Which day do you mean?")
+    return replace(when, day_doubt=say("unread day", said=match[0].strip()))

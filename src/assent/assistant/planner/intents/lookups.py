@@ -9,6 +9,7 @@ from assent.assistant.planner.dates import dates, lengths, phrases, reading
 from assent.assistant.planner.goals import Calendars, Create, Directions, Goal, Listing, Places, Slots, Unclear
 from assent.assistant.planner.intents.changes import reference
 from assent.assistant.planner.intents.clauses import Clause
+from assent.assistant.planner.replies import say
 
 DAYS = 7
 """How far ahead is looked where no day is said."""
@@ -82,15 +83,14 @@ def slots(said: Clause) -> list[Goal]:
         return [_doubtful(when, said.now)]
     people = phrases.company(re.sub(r"\b(?:for|meet|see)\s+", "with ", said.text), said.quotes)
     wanted = said.match.groupdict().get("find")
-    name = f"Meeting with {' and '.join(people)}" if people else None
-    name = f"和{'、'.join(people)}开会" if people and not people[0].isascii() else name
+    name = say("meeting with", people=say("and").join(people)) if people else None
     event = Create(name, dates.When(minutes=when.minutes), people=people) if wanted else None
     return [Slots(day, days, when.half, when.minutes, event)]
 
 
 def _doubtful(when: dates.When, now: datetime) -> Unclear:
     _, question = dates.start_of(when, now)
-    return Unclear(f"{question} Please ask me again with it.")
+    return Unclear(say("with it", question=question))
 
 
 def _window(text: str, now: datetime) -> tuple[date, int, dates.When]:

@@ -13,7 +13,8 @@ from assent.assistant.planner.dates.phrases import Quotes
 from assent.assistant.planner.goals import Goal, Remark, Unclear
 from assent.assistant.planner.intents import nouns
 from assent.assistant.planner.intents.clauses import Clause, bare, clauses
-from assent.assistant.planner.intents.table import ABLE, INTENTS, NAME, Intent
+from assent.assistant.planner.intents.table import INTENTS, Intent
+from assent.assistant.planner.replies import say
 
 LONGEST = 1_000
 
@@ -34,12 +35,12 @@ def intents(text: str, now: datetime) -> list[tuple[Intent | None, Sequence[Goal
     """The intent of each clause, and its goals."""
     cleaned = phrases.clean(chinese.in_english(text, now))
     if len(cleaned) > LONGEST:
-        question = f"That is longer than I can read ({LONGEST} characters). What should I do, in a sentence or two?"
+        question = say("too long", most=LONGEST)
         return [(None, [Unclear(question)])]
     quotes = Quotes()
     hidden = quotes.hide(cleaned)
     if not re.search(r"\w|\ue000", hidden):
-        return [(None, [Unclear(f"What can I do for you? {ABLE}")])]
+        return [(None, [Unclear(say("help"))])]
     whole = _intent(hidden, now, quotes)
     if whole[0] and whole[0].name in ("greeting", "thanks", "condition", "replace"):
         return [whole]
@@ -62,5 +63,5 @@ def _intent(clause: str, now: datetime, quotes: Quotes) -> tuple[Intent | None, 
 def _unclear(said: str) -> Unclear:
     rest, verb = said.partition(" ")[2], nouns.misspelt_verb(said)
     if verb and rest:
-        return Unclear(f"Did you mean “{verb} {rest[:200]}”?", guess=f"{verb} {rest}")
-    return Unclear(f"I am the {NAME} and do not understand “{said[:200]}”. {ABLE} What should I do?")
+        return Unclear(say("did you mean", said=f"{verb} {rest[:200]}"), guess=f"{verb} {rest}")
+    return Unclear(say("unclear", said=said[:200]))

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from assent.assistant.planner.goals import Goal, Remark, Unclear
 from assent.assistant.planner.intents import changes, creates, lookups, patterns
 from assent.assistant.planner.intents.clauses import Clause
+from assent.assistant.planner.replies import say
 from assent.assistant.planner.tools import Role
-
-NAME = "offline planner (rules, not a language model)"
-ABLE = "I can schedule, move, rename, delete and list events, find free times, search places and find ways."
 
 Reads = Callable[[Clause], Sequence[Goal]]
 
@@ -39,26 +37,26 @@ def _row(name: str, tool: Role | None, needs: str, says: tuple[str, ...], reads:
     return Intent(name, tool, needs, compiled, reads, examples)
 
 
-def _remark(text: str) -> Reads:
-    return lambda said: [Remark(text.replace("…", said.quotes.show(said.text)))]
+def _remark(key: str) -> Reads:
+    return lambda said: [Remark(say(key, said=said.quotes.show(said.text).removeprefix("don't touch ")))]
 
 
-def _ask(text: str) -> Reads:
-    return lambda said: [Unclear(text.replace("…", said.quotes.show(said.text)[:200]))]
+def _ask(key: str) -> Reads:
+    return lambda said: [Unclear(say(key, said=said.quotes.show(said.text)[:200]))]
 
 
 INTENTS = (
-    _row("greeting", None, "", patterns.GREETING, _remark(f"Hello. I am the {NAME}. {ABLE}"),
+    _row("greeting", None, "", patterns.GREETING, _remark("hello"),
          "hello", "good morning, how are you?", "what can you do?", "你好", "你能做什么？"),
-    _row("thanks", None, "", patterns.THANKS, _remark("You are welcome."), "thanks!", "Thank you very much", "谢谢"),
-    _row("leave", None, "", patterns.LEAVE, _remark("All right, I did nothing."), "never mind", "no", "算了"),
-    _row("keep", None, "", patterns.KEEP, _remark("All right, I did nothing about “…”."),
+    _row("thanks", None, "", patterns.THANKS, _remark("welcome"), "thanks!", "Thank you very much", "谢谢"),
+    _row("leave", None, "", patterns.LEAVE, _remark("nothing"), "never mind", "no", "算了"),
+    _row("keep", None, "", patterns.KEEP, _remark("kept"),
          "don't cancel the dentist", "不要取消牙医"),
     _row("condition", None, "", patterns.CONDITION,
-         _ask("“…” depends on something that I do not know. What should I do?"),
+         _ask("depends"),
          "if Bob agrees, book lunch tomorrow at noon", "should I schedule the demo at 3pm?",
          "如果小王同意，明天中午订午饭"),
-    _row("replace", None, "", patterns.REPLACE, _ask("“…”: please say to which day and time it should move."),
+    _row("replace", None, "", patterns.REPLACE, _ask("replace"),
          "cancel the dentist and book it for Sunday at 9am"),
     _row("correct", Role.UPDATE, "event", patterns.CORRECT, changes.correct,
          "sorry, I meant 5pm", "make it 5pm instead", "不对，是下午五点"),

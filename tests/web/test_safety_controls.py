@@ -125,7 +125,7 @@ async def test_control_bulk_without_the_pages_preview_approves_a_risky_call(serv
 async def test_control_page_without_live_updates_keeps_its_old_story(server: Server, reader: Page) -> None:
     """6."""
     item = pause(server, "payments", "raise the limit")
-    await without(reader, "live.js", "export function follow(kinds, changed, connection) {")
+    await without(reader, "live.js", "export function follow(kinds, after, changed, connection) {")
     await reader.goto(f"{server.url}/inbox/{item['id']}")
     await ready(reader)
     review(server, f"items/{item['id']}/decision", revision=item["revision"], hash=item["hash"], verb="approve")

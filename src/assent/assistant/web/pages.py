@@ -23,6 +23,7 @@ from assent.assistant.web.talk_page import Sources
 from assent.errors import AssentError, AssistantFailed, Invalid, NotFound
 from assent.identity.model.access import Principal, Scope
 from assent.kernel.ids import new_id, new_token
+from assent.review import live
 from assent.surfaces.http.authentication import Caller
 from assent.surfaces.http.limits.execution import Executing
 from assent.surfaces.web.errors import PageRoute, mendable
@@ -167,6 +168,7 @@ class _Pages:
         self, caller: Principal, thread_id: str, part: str = "", problem: AssentError | None = None, typed: Any = None
     ) -> Response:
         """The conversation; after a refused form, with the reason and the person's input."""
+        after = await self._sources.store.read(caller.tenant, live.position)
         standing = await self.assistant.standing(caller, thread_id)
         page = await talk_page.gather(self._sources, caller, thread_id, standing)
         status = problem.status if problem else 200
@@ -174,8 +176,8 @@ class _Pages:
         facts["prompts"] = self._prompts.are_possible
         if part == PART:
             return await draw("parts/assistant_talk.html", status=status, caller=caller, **facts)
-        kinds = " ".join(words.KINDS)
-        return await self.shell.show(caller, "assistant_talk.html", here=HERE, status=status, kinds=kinds, **facts)
+        facts |= {"kinds": " ".join(words.KINDS), "after": after}
+        return await self.shell.show(caller, "assistant_talk.html", here=HERE, status=status, **facts)
 
     async def say(self, caller: Principal, executing: Any, thread_id: str, text: str, part: str = "") -> Response:
         if not text:

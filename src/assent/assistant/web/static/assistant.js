@@ -5,7 +5,7 @@ import { follow } from "./live.js";
 
 const talk = document.getElementById("talk");
 const find = (selector) => talk.querySelector(selector);
-const { address, kinds, unsent, working } = talk.dataset;
+const { address, kinds, after, unsent, working } = talk.dataset;
 
 let waiting;
 let turn = 0;
@@ -111,4 +111,4 @@ function noticed({ item }) {
 }
 
 if (find("[data-run]")) wait();
-follow(kinds.split(" "), noticed, () => {});
+follow(kinds.split(" "), Number(after), noticed, () => {});

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from assent.assistant.planner import answers, calendars, slots
-from assent.assistant.planner.chinese import requests as chinese
 from assent.assistant.planner.dates import dates, phrases
+from assent.assistant.planner.dates.chinese import number
 from assent.assistant.planner.goals import (
     Booking,
     Calendars,
@@ -37,7 +37,7 @@ PATIENCE = 5
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 _CHOICE = re.compile(
-    rf"\W*(?:(?P<yes>yes|yeah|yep|that\s+one)|(?:the\s+)?(?:number\s+|no\.?\s*|#\s*)?(?:(?P<digit>[1-8])(?:st|nd|rd|th)?"
+    rf"\W*(?:(?P<yes>yes|yeah|yep|that\s+one|好的?|是的?|对的?|行|可以|没错|就这个)|就?选?第(?P<nth>[一二三四五六七八1-8])个?|(?:the\s+)?(?:number\s+|no\.?\s*|#\s*)?(?:(?P<digit>[1-8])(?:st|nd|rd|th)?"
     rf"|(?P<word>{'|'.join(_ORDINALS)}))[.)]?(?:\s+one)?)(?:\W*please)?\W*",
     re.IGNORECASE,
 )
@@ -46,14 +46,14 @@ _WRONG_PLACE = re.compile(r"(?:^|\s)(?P<field>near|origin|destination):\s+(?P<wh
 
 def heard(track: Track, answer: str, now: datetime) -> list[Track]:
     """After an answer to the question that was due. An unclear request may become several goals."""
-    goal, answer = track.goal, chinese.in_english(answer, now)
+    goal = track.goal
     asked = track.asked + 1
     if requests.gives_up(answer):
         return [track.closed(say("left", goal=answers.label(goal)))]
     if asked >= PATIENCE or len(answer) > requests.LONGEST:
         return [track.closed(say("gave up", goal=answers.label(goal)))]
     if isinstance(goal, Unclear):
-        if goal.guess and (choice := _CHOICE.fullmatch(answer)) and choice["yes"]:
+        if goal.guess and _number(answer) == 0:
             answer = goal.guess
         return [replace(opened(made), asked=asked) for made in requests.understand(answer, now)]
     return [replace(track, goal=_answered(track, answer, now), asked=asked)]
@@ -156,6 +156,8 @@ def _number(answer: str) -> int | None:
         return None
     if choice["yes"]:
         return 0
+    if choice["nth"]:
+        return number(choice["nth"])
     return int(choice["digit"]) if choice["digit"] else _ORDINALS.index(choice["word"].lower()) + 1
 
 

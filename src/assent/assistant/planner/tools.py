@@ -4,7 +4,7 @@ by an explicit mapping, by its name, or by its schema and description; and its f
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -127,43 +127,34 @@ def _by_name(tool: Tool) -> Role | None:
 
 def _by_schema(tool: Tool) -> Role | None:
     text = f"{re.sub(r'[_-]', ' ', tool.name)} {tool.description}".lower()
-    return next((role for role, fits in _FITS if fits(tool, text)), None)
+    if "question" in tool.properties and _says(text, ("clarif", "ask", "user", "person")):
+        return Role.CLARIFY
+    if _says(text, ("calendars",)) and not tool.required:
+        return Role.CALENDARS
+    return next((role for role, has, lacks, *said in _FITS if _fits(tool, has, lacks) and _all(text, said)), None)
 
 
-def _says(text: str, *words: str) -> bool:
+def _fits(tool: Tool, has: Sequence[str], lacks: Sequence[str]) -> bool:
+    return tool.has(*has) and not any(tool.has(field) for field in lacks)
+
+
+def _all(text: str, said: Sequence[Sequence[str]]) -> bool:
+    return all(_says(text, words) for words in said)
+
+
+def _says(text: str, words: Sequence[str]) -> bool:
     return any(re.search(rf"\b{word}", text) for word in words)
 
 
-_FITS: tuple[tuple[Role, Callable[[Tool, str], bool]], ...] = (
-    (Role.ROOM, lambda tool, text: _says(text, "room") and _says(text, "book", "reserv") and tool.has("start")),
-    (
-        Role.UPDATE,
-        lambda tool, text: (
-            tool.has("event_id")
-            and (tool.has("start") or tool.has("name"))
-            and _says(text, "updat", "chang", "edit", "modif", "mov", "reschedul")
-        ),
-    ),
-    (Role.DELETE, lambda tool, text: tool.has("event_id") and _says(text, "delet", "remov", "cancel")),
-    (
-        Role.CREATE,
-        lambda tool, text: (
-            tool.has("start", "name")
-            and not tool.has("event_id")
-            and _says(text, "creat", "add", "new", "schedul", "insert")
-        ),
-    ),
-    (Role.DIRECTIONS, lambda tool, text: tool.has("origin", "destination")),
-    (Role.PLACES, lambda tool, text: tool.has("query") and _says(text, "place", "map", "venue", "address")),
-    (Role.CLARIFY, lambda tool, text: "question" in tool.properties and _says(text, "clarif", "ask", "user", "person")),
-    (Role.CALENDARS, lambda tool, text: _says(text, "calendars") and not tool.required),
-    (
-        Role.EVENTS,
-        lambda tool, text: (
-            tool.has("start_time")
-            and not tool.has("name")
-            and not tool.has("event_id")
-            and _says(text, "list", "get", "read", "find", "event")
-        ),
-    ),
+_CHANGES = ("updat", "chang", "edit", "modif", "mov", "reschedul")
+_FITS: tuple[tuple[Any, ...], ...] = (
+    (Role.ROOM, ["start"], [], ["room"], ["book", "reserv"]),
+    (Role.UPDATE, ["event_id", "start"], [], _CHANGES),
+    (Role.UPDATE, ["event_id", "name"], [], _CHANGES),
+    (Role.DELETE, ["event_id"], [], ["delet", "remov", "cancel"]),
+    (Role.CREATE, ["start", "name"], ["event_id"], ["creat", "add", "new", "schedul", "insert"]),
+    (Role.DIRECTIONS, ["origin", "destination"], []),
+    (Role.PLACES, ["query"], [], ["place", "map", "venue", "address"]),
+    (Role.EVENTS, ["start_time"], ["name", "event_id"], ["list", "get", "read", "find", "event"]),
 )
+"""The fields that a tool of the role has, those it has not, and groups of words, one of each in its description."""

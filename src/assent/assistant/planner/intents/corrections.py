@@ -6,11 +6,12 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from assent.assistant.planner.chinese import requests as chinese
-from assent.assistant.planner.dates import dates, phrases
+from assent.assistant.planner.dates import dates, reading
 from assent.assistant.planner.dates.clocks import CLOCK
 from assent.assistant.planner.dates.phrases import Quotes
-from assent.assistant.planner.intents.creates import event
+from assent.assistant.planner.intents import chinese
+from assent.assistant.planner.intents.slots import new_event, prepared
+from assent.assistant.planner.replies import is_chinese
 
 _I = re.IGNORECASE
 _NOT_THAT = re.compile(
@@ -44,6 +45,8 @@ _WANTS_CHANGE = re.compile(
     _I,
 )
 
+_CHINESE_CUE = re.compile(r"改|换|应该|不对|错|太[早晚长短]")
+
 
 @dataclass(frozen=True, slots=True)
 class Correction:
@@ -60,16 +63,25 @@ class Correction:
 
 
 def correction(feedback: str, now: datetime) -> Correction:
-    feedback = chinese.in_english(feedback, now)
     if _ANYTHING_BUT.search(feedback):
         return Correction(dates.When(), wanted=True)
     quotes = Quotes()
-    text = _NOT_THAT.sub(" ", quotes.hide(phrases.clean(feedback)[:1000]))
+    hidden = prepared(feedback[:1000], now, quotes)
+    if is_chinese(feedback):
+        return _in_chinese(feedback, *reading.read(hidden, now))
+    text = _NOT_THAT.sub(" ", hidden)
     named = bool(_RENAME.search(text))
     cue = bool(_CUE.search(_RENAME.sub(" ", text)))
-    said = event(_CUE.sub(" ", _RENAME.sub(" called ", text)), now, quotes)
+    said = new_event(_CUE.sub(" ", _RENAME.sub(" called ", text)), now, quotes)
     if named or cue or (not said.name and not said.when.empty):
         corrected = Correction(said.when, said.name if named else None, said.place, wanted=True)
         if corrected.says_what:
             return corrected
     return Correction(dates.When(), wanted=bool(_WANTS_CHANGE.search(feedback)))
+
+
+def _in_chinese(feedback: str, when: dates.When, rest: str) -> Correction:
+    cue = _CHINESE_CUE.search(feedback)
+    if not when.empty and (cue or not chinese.name(rest)):
+        return Correction(when, wanted=True)
+    return Correction(dates.When(), wanted=bool(cue))

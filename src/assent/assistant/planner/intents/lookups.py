@@ -7,8 +7,8 @@ from datetime import date, datetime, timedelta
 
 from assent.assistant.planner.dates import dates, lengths, phrases, reading
 from assent.assistant.planner.goals import Calendars, Create, Directions, Goal, Listing, Places, Slots, Unclear
-from assent.assistant.planner.intents.changes import reference
-from assent.assistant.planner.intents.clauses import Clause
+from assent.assistant.planner.intents import chinese
+from assent.assistant.planner.intents.slots import Clause, reference
 from assent.assistant.planner.replies import say
 
 DAYS = 7
@@ -50,7 +50,7 @@ def directions(text: str, goal: Directions) -> Directions:
 
 def free(said: Clause) -> list[Goal]:
     """Whether a time is free."""
-    rest, calendar = phrases.take_calendar(f"{said.group('before')} {said.group('rest')}")
+    rest, calendar = phrases.take_calendar(f"{said.group('before')} {said.group('rest')}".strip() or said.text)
     day, days, when = _window(rest, said.now)
     if when.day_doubt or when.clock_doubt or when.dial:
         return [_doubtful(when, said.now)]
@@ -82,6 +82,7 @@ def slots(said: Clause) -> list[Goal]:
     if when.day_doubt:
         return [_doubtful(when, said.now)]
     people = phrases.company(re.sub(r"\b(?:for|meet|see)\s+", "with ", said.text), said.quotes)
+    people = people or chinese.companions(said.text)
     wanted = said.match.groupdict().get("find")
     name = say("meeting with", people=say("and").join(people)) if people else None
     event = Create(name, dates.When(minutes=when.minutes), people=people) if wanted else None

@@ -1,4 +1,4 @@
-"""Days, times and lengths in Chinese, as the English phrases that `dates` reads; what is doubtful stays doubtful."""
+"""Days, times and lengths in Chinese, as the English phrases that the grammar reads; what is doubtful stays so."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from datetime import date
 from assent.assistant.planner.dates.grammar import MONTHS
 
 _DIGITS = {"零": 0, "〇": 0, "一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9}
+_OPEN, _CLOSE = "\ue002", "\ue003"
+"""Stand around the number of an English phrase, so that no pattern reads it again."""
 _N = r"(?:[0-9]{1,4}|[零〇一二两三四五六七八九十百]{1,5})"
 _WEEKDAYS = {"一": "Monday", "二": "Tuesday", "三": "Wednesday", "四": "Thursday", "五": "Friday", "六": "Saturday"}
 _WEEKDAYS |= {str(n): day for n, day in enumerate(_WEEKDAYS.values(), 1)} | dict.fromkeys("日天7", "Sunday")
 _MONTHS = tuple(month.title() for month in MONTHS)
 _HALVES = {"am": "凌晨|清晨|早晨|早上|一早|上午|早", "pm": "下午|午后", "evening": "傍晚|晚上|夜里|夜晚|今晚|晚"}
 _HALF = "凌晨|清晨|早晨|早上|一早|上午|中午|下午|午后|傍晚|晚上|夜里|夜晚|早|晚"
+_MEAL = "[饭餐茶会宴操点安]"
 _CLOCK = (
     rf"(?:(?P<half>{_HALF})的?)?(?:(?P<h>{_N})(?:点钟?|时(?!候|间|长)|[:：](?=[0-9]{{2}}))"
     rf"(?:(?P<part>半|一刻|三刻|整)|(?P<m>[0-9]{{2}}|零[一二三四五六七八九]|[二三四五]?十[一二三四五六七八九]?|{_N}(?=分(?!钟)))"
@@ -39,38 +42,24 @@ def number(text: str) -> int:
     return total + last
 
 
-def in_english(text: str, today: date) -> tuple[str, str]:
-    """The English phrases for the times in the text, and the text with a space in place of each."""
-    said: list[str] = []
+def in_english(text: str, today: date) -> str:
+    """The text with English phrases in place of the times in it."""
+    phrases: list[str] = []
 
     def take(pattern: str, phrase: Callable[[re.Match[str]], str | None], text: str) -> str:
-        def one(match: re.Match[str]) -> str:
+        def marked(match: re.Match[str]) -> str:
             english = phrase(match)
             if english is None:
                 return match[0]
-            said.append(english)
-            return " "
+            phrases.append(english)
+            return f" {_OPEN}{len(phrases) - 1}{_CLOSE} "
 
-        return re.sub(pattern, one, text)
+        return re.sub(pattern, marked, text)
 
-    for pattern, phrase in (
-        *_PHRASES,
-        (r"(?P<which>下个?月|这个?月|本月)(?P<day>[0-9一二三四五六七八九十]+)[号日]", _of_month(today)),
-    ):
+    for pattern, phrase in (*_PHRASES, (_DAY_OF_MONTH, _of_month(today)), *_CLOCKS):
         text = take(pattern, phrase, text)
-    text = take(rf"{_CLOCK}\s*(?:到|至|[-–—~～])\s*{_CLOCK.replace('?P<', '?P<to_')}", _span, text)
-    text = take(_CLOCK, lambda match: f"at {_clock(match)}", text)
-    text = take(
-        rf"(?:时长|大概|大约|持续|为期)?(?:{_LENGTH})(?:左右)?", lambda match: f"for {_minutes(match)} minutes", text
-    )
-    text = take(rf"(?P<half>{_HALF})", _part, text)
-    return " ".join(said), re.sub(r"\s+", " ", text).strip()
-
-
-def length(text: str) -> str | None:
-    """A text that is nothing but a length, in English."""
-    match = re.fullmatch(rf"(?:{_LENGTH})", text.strip())
-    return f"{_minutes(match)} minutes" if match else None
+    shown = re.sub(f"{_OPEN}([0-9]+){_CLOSE}", lambda match: phrases[int(match[1])], text)
+    return re.sub(r"\s+", " ", shown).strip()
 
 
 def _clock(match: re.Match[str], prefix: str = "", inherited: str = "") -> str:
@@ -181,4 +170,11 @@ _PHRASES: tuple[tuple[str, Callable[[re.Match[str]], str | None]], ...] = (
     ),
     (r"(?:改天|最近|有空的时候|过几天|过两天|以后|回头)", lambda match: "some day"),
     (r"(?:待会儿?|一会儿|稍后|等下|晚点)", lambda match: "later"),
+)
+_DAY_OF_MONTH = r"(?P<which>下个?月|这个?月|本月)(?P<day>[0-9一二三四五六七八九十]+)[号日]"
+_CLOCKS: tuple[tuple[str, Callable[[re.Match[str]], str | None]], ...] = (
+    (rf"{_CLOCK}\s*(?:到|至|[-–—～])\s*{_CLOCK.replace('?P<', '?P<to_')}", _span),
+    (_CLOCK, lambda match: f"at {_clock(match)}"),
+    (rf"(?:时长|大概|大约|持续|为期)?(?:{_LENGTH})(?:左右)?", lambda match: f"for {_minutes(match)} minutes"),
+    (rf"(?P<half>{_HALF})(?!{_MEAL})", _part),
 )

@@ -3,13 +3,18 @@ threads can be read, and a stopped one is not mistaken for an empty inbox."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+from pathlib import Path
+
 import pytest
 
 from assent.identity.model.access import Role
 from assent.settings import Mode
 from assent.threads.model.deployments import Trouble
 from tests.api.house import Builder
-from tests.federation.desk import Desk, answered, ask, until
+from tests.e2e.cutting import CuttingProxy
+from tests.federation.desk import Desk, answered, ask, begun, until
 
 
 @pytest.mark.promise("INBOX-01", "INBOX-02", "INBOX-03", "INBOX-05", "INBOX-06", "INBOX-07", "INBOX-29")
@@ -55,6 +60,38 @@ async def test_stopped_deployment_is_not_an_empty_inbox(build: Builder) -> None:
     assert (await desk.admin.delete(f"/api/deployments/{added['id']}")).status_code == 200
     inbox_id = listed.url.params["inbox"]
     assert "the deployment was removed" in (await browser.get(f"/inbox?inbox={inbox_id}")).text
+
+
+@pytest.mark.promise("REVIEW-10")
+async def test_conversation_is_read_from_the_deployment_without_holding_up_the_page(
+    build: Builder, langgraph_url: str, tmp_path: Path
+) -> None:
+    desk = await Desk.at(await build(Mode.DEV))
+    ana = await desk.house.signed_in("ana", Role.ADMIN)
+    calls = json.dumps([{"name": "ship", "args": {"city": "Bern", "log": str(tmp_path / "log")}}])
+    wish = {"messages": [{"role": "user", "content": calls}]}
+    thread_id = await begun(langgraph_url, "batched", wish)
+    proxy = CuttingProxy(langgraph_url)
+    serving = asyncio.create_task(asyncio.to_thread(proxy.serve_forever, 0.05))
+    try:
+        item = await desk.item_of(await desk.add(proxy.url, name="Far"), thread_id)
+        read = (await ana.get(f"/inbox/{item['id']}/context")).text
+    finally:
+        await asyncio.to_thread(proxy.shutdown)
+        await serving
+        proxy.server_close()
+        proxy.cut()
+    assert "<strong>Person</strong>" in read
+    assert "Bern" in read
+    assert "batched</a>" in read
+    assert 'Run <a href="/inbox/threads/' in read
+    page = await ana.get(f"/inbox/{item['id']}")
+    assert (page.status_code, "data-context" in page.text) == (200, True)
+    told = (await ana.get(f"/inbox/{item['id']}/context")).text
+    assert f"Far does not show its conversation now: no server listens at {proxy.url}" in told
+    assert 'href="/inbox/help#stopped"' in told
+    here = (await desk.admin.post("/api/inbox/items", json={"type": "tool", "title": "Here"})).json()
+    assert (await ana.get(f"/inbox/{here['id']}/context")).status_code == 404
 
 
 async def test_several_deployments_are_one_list(build: Builder, langgraph_url: str, assent_url: str) -> None:

@@ -8,6 +8,9 @@ from typing import Any
 
 from assent.kernel import canonical
 
+TITLES = ("title", "thread_title", "thread_name", "name", "subject")
+"""Names under which threads have their titles."""
+
 _LONGEST_NAME = 255
 
 
@@ -21,6 +24,7 @@ class Seen:
     graph_id: str | None
     assistant_id: str | None
     pending: list[Mapping[str, Any]] | None
+    title: str | None = None
 
 
 def is_plain(text: Any) -> bool:
@@ -39,6 +43,7 @@ def seen(row: Mapping[str, Any]) -> Seen:
         graph_id=_name(named.get("graph_id")),
         assistant_id=_name(named.get("assistant_id")),
         pending=None if asked is None else list(_listed(asked)),
+        title=next(filter(None, (_name(named.get(name)) for name in TITLES)), None),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -9,6 +10,8 @@ from typing import Any
 
 from assent.errors import DeploymentFailed, NotFound
 from assent.federation.deployments import RemoteDeployments
+from assent.federation.failures import not_reached
+from assent.federation.seen import Seen, is_plain
 from assent.identity.authorization import owned_by
 from assent.identity.model.access import Principal, Scope
 from assent.kernel.store.ports import Store
@@ -21,6 +24,7 @@ from assent.threads.rows.remote.remote_threads import RemoteThread
 from assent.threads.studio import studio_link
 
 _HISTORY = 25
+_PATIENCE_SECONDS = 5.0
 _STATUSES = frozenset(ThreadStatus)
 
 
@@ -33,6 +37,7 @@ class FarThread:
     states: Sequence[Mapping[str, Any]]
     studio: str
     problem: DeploymentFailed | None = None
+    run_id: str | None = None
 
 
 class RemoteThreads:
@@ -43,20 +48,44 @@ class RemoteThreads:
 
     async def get(self, caller: Principal, key: str) -> FarThread:
         """The thread by its id here. For people and administrators: a deployment does not say whose threads it has."""
-        caller.require(Scope.ITEMS_READ)
-        if caller.user is not None or owned_by(caller) is not None:
-            raise NotFound(f"Thread with ID {key} not found")
-        deployment, known = await self._store.read(caller.tenant, _known, key)
+        deployment, known = await self._known_to(caller, key)
         connection = self._remote.connection(caller.tenant, deployment)
         try:
             seen = await connection.thread(known.thread_id)
             states = await connection.history(known.thread_id, _HISTORY) if seen else []
         except DeploymentFailed as problem:
-            return self._far(deployment, known, _thread(known, "error", {}), [], problem)
-        thread = _thread(known, seen.status if seen else "idle", states[0] if states else {})
-        view = await self._secrets.view(caller, thread, reveal=False)
-        shown = replace(thread, values=await view.of(thread.values))
+            return self._far(deployment, known, _unread(known), [], problem)
+        shown = await self._masked(caller, _thread(known, seen, states[0] if states else {}))
         return self._far(deployment, known, shown, [_outline(state) for state in states])
+
+    async def latest(self, caller: Principal, key: str) -> FarThread:
+        """The thread as it is now, and its latest run. A deployment that does not answer soon is a problem."""
+        deployment, known = await self._known_to(caller, key)
+        connection = self._remote.connection(caller.tenant, deployment)
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                seen = await connection.thread(known.thread_id)
+                state = await connection.state(known.thread_id) if seen else None
+                runs = await connection.runs(known.thread_id) if seen else []
+        except TimeoutError as error:
+            problem = not_reached(deployment.url, error, _PATIENCE_SECONDS, "")
+            return self._far(deployment, known, _unread(known), [], problem)
+        except DeploymentFailed as problem:
+            return self._far(deployment, known, _unread(known), [], problem)
+        shown = await self._masked(caller, _thread(known, seen, state or {}))
+        run_id = next((str(run["run_id"]) for run in runs if is_plain(run.get("run_id"))), None)
+        return replace(self._far(deployment, known, shown, []), run_id=run_id)
+
+    async def _known_to(self, caller: Principal, key: str) -> tuple[Deployment, RemoteThread]:
+        caller.require(Scope.ITEMS_READ)
+        if caller.user is not None or owned_by(caller) is not None:
+            raise NotFound(f"Thread with ID {key} not found")
+        return await self._store.read(caller.tenant, _known, key)
+
+    async def _masked(self, caller: Principal, thread: Thread) -> Thread:
+        view = await self._secrets.view(caller, thread, reveal=False)
+        values = await view.of(thread.values)
+        return replace(thread, values=values, metadata=await view.of(thread.metadata))
 
     def _far(
         self,
@@ -77,13 +106,17 @@ def _known(tx: Tx, key: str) -> tuple[Deployment, RemoteThread]:
     return deployment, thread
 
 
-def _thread(known: RemoteThread, status: str, state: Mapping[str, Any]) -> Thread:
-    following = state.get("next")
+def _unread(known: RemoteThread) -> Thread:
+    return replace(_thread(known, None, {}), status=ThreadStatus.ERROR)
+
+
+def _thread(known: RemoteThread, seen: Seen | None, state: Mapping[str, Any]) -> Thread:
+    following, status = state.get("next"), seen.status if seen else "idle"
     at = _moment(state.get("created_at"))
     return Thread(
         id=known.key,
         status=ThreadStatus(status) if status in _STATUSES else ThreadStatus.IDLE,
-        metadata={"graph_id": known.graph_id, "assistant_id": known.assistant_id},
+        metadata={"graph_id": known.graph_id, "assistant_id": known.assistant_id, "title": seen and seen.title},
         config={},
         values=state.get("values"),
         interrupts=None,

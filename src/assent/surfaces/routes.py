@@ -199,9 +199,8 @@ def _pages(
         engine.project.graphs,
     )
     relying, saved = Relying(settings.public_url), Reasons(store)
-    sources = Sources(
-        engine.threads, engine.assistants, engine.runs, engine.inbox, store, RemoteThreads(store, services.deployments)
-    )
+    remote = RemoteThreads(store, services.deployments)
+    sources = Sources(engine.threads, engine.assistants, engine.runs, engine.inbox, store, remote)
     yield sign_in.routes(services.access, admission, shell, settings.undo_window)
     yield installing.routes()
     yield inboxes_pages.routes(views, graphs, shell)
@@ -222,7 +221,7 @@ def _pages(
     admits_studio = boundary.admits(STUDIO_ORIGIN, settings, engine.project.loaded.http.cors)
     yield threads_pages.routes(sources, shell, settings, admits_studio=admits_studio)
     yield bulk.routes(engine.inbox, shell, settings.undo_window)
-    desk = Desk(engine.inbox, services.deliveries, store, settings.undo_window, engine.threads, saved)
+    desk = Desk(engine.inbox, services.deliveries, store, settings.undo_window, engine.threads, saved, remote)
     yield standing.routes(services.policies, desk, shell)
     for extension in extensions.installed():
         yield from extension.pages(services, engine, settings, shell)

@@ -48,9 +48,10 @@ def row_summary(item: View) -> str:
     """The agent's description, or else what the heading leaves out: the other calls, or the other arguments."""
     row = _readable(item)
     calls, told = row["actions"], str(item["summary"])
-    if not _is_generated(row) or not _tells_arguments(told, mapping(calls[0]["args"])):
+    several, generated = len(calls) != 1, _is_generated(row)
+    if (several and not generated) or not _tells_arguments(told, mapping(calls[0]["args"])):
         return "" if told == item["title"] else told
-    if _count(item) > 1:
+    if several:
         return " · ".join(sentence(row, call) for call in calls[1:_MOST_PARTS])
     said = heading(row)
     return ", ".join(

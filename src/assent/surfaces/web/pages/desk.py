@@ -9,7 +9,8 @@ from typing import get_args
 
 from starlette.datastructures import FormData
 
-from assent.errors import Conflict, InvalidDecision
+from assent.errors import Conflict, InvalidDecision, NotFound
+from assent.federation.threads import RemoteThreads
 from assent.identity.model.access import Principal
 from assent.kernel.canonical import Json
 from assent.kernel.store.ports import Store
@@ -25,6 +26,8 @@ from assent.surfaces.web.views import decisions, forms, item_list, item_page
 from assent.surfaces.web.views.forms import FieldProblem
 from assent.surfaces.web.views.item_list import Wanted
 from assent.surfaces.web.views.item_page import ItemPage
+from assent.surfaces.web.views.threads import context as contexts
+from assent.surfaces.web.views.threads.context import Context, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +59,10 @@ class Desk:
         undo_window: timedelta,
         threads: Threads | None = None,
         reasons: Reasons | None = None,
+        remote: RemoteThreads | None = None,
     ) -> None:
         self.inbox = inbox
+        self.remote = remote
         self.threads = threads
         self.reasons = reasons
         self.deliveries = deliveries
@@ -83,6 +88,13 @@ class Desk:
 
     async def page(self, caller: Principal, item_id: str, site: Site | None = None) -> ItemPage:
         return await item_page.gather(self.inbox, self.store, caller, item_id, site, self.threads, self.reasons)
+
+    async def remote_context(self, caller: Principal, item_id: str) -> tuple[View, Context]:
+        """What led to an item of another deployment, as that tells it now."""
+        item = await self.inbox.get(caller, item_id)
+        if self.remote is None or not item["source"]["remote"]:
+            raise NotFound("this item is not from another deployment")
+        return item, await contexts.gather_remote(self.remote, caller, item)
 
     @property
     def confirmations(self) -> dict[str, Ask]:

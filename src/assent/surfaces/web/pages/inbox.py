@@ -84,6 +84,12 @@ def _look(web: APIRouter, pages: _Pages) -> None:
         names = await people.names(pages.desk.store, caller, looking)
         return render("parts/presence.html", looking=looking, names=names)
 
+    @web.get("/{item_id:uuid}/context")
+    async def context(caller: Caller, item_id: UUID) -> Response:
+        """Read from the item's deployment once its page is shown: the page never waits for it."""
+        item, read = await pages.desk.remote_context(caller, str(item_id))
+        return await draw("parts/context.html", item=item, context=read)
+
     @web.get("/{item_id:uuid}/cancel")
     async def cancel_page(caller: Caller, item_id: UUID, wanted: InAddress) -> Response:
         """Confirmation before an item is closed without a decision."""

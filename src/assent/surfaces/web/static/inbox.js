@@ -508,6 +508,7 @@ addEventListener("beforeunload", (event) => {
 function prepare(within) {
   weigh();
   restoreLocally();
+  readContext();
   for (const form of all("form[data-until]", within)) {
     setTimeout(() => {
       find(".quiet, small", form.parentElement.closest(".told, .bar"))?.remove();
@@ -515,6 +516,26 @@ function prepare(within) {
     }, Math.max(0, Date.parse(form.dataset.until) - Date.now()));
   }
   tick();
+}
+
+/** Contexts of items of other deployments, by item and revision: each is read once, after its page is shown. */
+const contexts = new Map();
+
+async function readContext() {
+  const place = find("[data-context]", detail);
+  if (!place) return;
+  const { item, hash } = find("[data-item]", detail).dataset;
+  const key = `${item} ${hash}`;
+  if (!contexts.has(key)) {
+    place.setAttribute("aria-busy", "true");
+    const response = await fetch(`/inbox/${item}/context`).catch(() => null);
+    place.removeAttribute("aria-busy");
+    if (!response?.ok) return;
+    const html = await response.text();
+    if (!find(".unread", parsed(html))) contexts.set(key, html);
+    else if (place.isConnected) place.innerHTML = html;
+  }
+  if (place.isConnected && contexts.has(key)) place.innerHTML = contexts.get(key);
 }
 
 function tick() {

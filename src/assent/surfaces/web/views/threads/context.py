@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assent.errors import AssentError
+from assent.errors import AssentError, DeploymentFailed
+from assent.federation.threads import RemoteThreads
 from assent.identity.model.access import Principal
 from assent.runs.threads.threads import Threads
 from assent.surfaces.web.views.threads import conversation, thread_page
@@ -37,20 +38,38 @@ class Context:
     """The last messages with words before the call."""
 
     threads: Sequence[Named] = ()
+    run_id: str | None = None
+    problem: DeploymentFailed | None = None
+    """Why the deployment of the thread could not be read."""
+
+    @property
+    def thread(self) -> Named | None:
+        """The item's own thread."""
+        return next((thread for thread in self.threads if not thread.linked), None)
 
 
 async def gather(threads: Threads | None, caller: Principal, item: View) -> Context:
     own = item["source"]["thread_id"]
     ids = [thread for thread in (own, *item["links"]) if thread][:_MOST_THREADS]
     if threads is None or not ids:
-        return Context(threads=[Named(id, "", id != own, False) for id in ids])
+        return Context(threads=[Named(id, "", id != own, False) for id in ids], run_id=item["source"]["run_id"])
     by_id = {id: await _thread(threads, caller, id) for id in dict.fromkeys(ids)}
     named = [
         Named(id, thread_page.title(thread) if thread else "", id != own, thread is not None)
         for id, thread in by_id.items()
     ]
     said = conversation.of(by_id[own].values).messages if own and by_id.get(own) else []
-    return Context(said, _led_here(said, item), named)
+    return Context(said, _led_here(said, item), named, item["source"]["run_id"])
+
+
+async def gather_remote(remote: RemoteThreads, caller: Principal, item: View) -> Context:
+    """The context of an item of another deployment, read from there now."""
+    far = await remote.latest(caller, item["source"]["thread_id"])
+    named = Named(far.thread.id, thread_page.title(far.thread))
+    if far.problem:
+        return Context(threads=[named], problem=far.problem)
+    said = conversation.of(far.thread.values).messages
+    return Context(said, _led_here(said, item), [named], far.run_id)
 
 
 async def _thread(threads: Threads, caller: Principal, thread_id: str) -> Any:

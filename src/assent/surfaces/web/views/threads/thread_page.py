@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from assent.errors import AssentError, NotFound
+from assent.federation.seen import TITLES
 from assent.federation.threads import RemoteThreads
 from assent.identity.model.access import Principal
 from assent.kernel.store.ports import Store
@@ -48,7 +49,6 @@ _ITEMS = 20
 _LONGEST_STATE = 200_000
 STUDIO_ORIGIN = "https://smith.langchain.com"
 _STUDIO = f"{STUDIO_ORIGIN}/studio/thread"
-_TITLES = ("title", "thread_title", "thread_name", "name", "subject")
 _SOURCES = ("metadata", "next", "created_at", "checkpoint_id")
 
 
@@ -116,7 +116,7 @@ def title(thread: Thread) -> str:
     """The title from metadata or state, or the graph's name."""
     for source in (thread.metadata, thread.values):
         named = source if isinstance(source, Mapping) else {}
-        for name in _TITLES:
+        for name in TITLES:
             if isinstance(text := named.get(name), str) and text.strip():
                 return " ".join(text.split())[:200]
     return thread.graph_id or _("Thread")

@@ -30,6 +30,7 @@ from assent.identity.passkeys import Passkeys
 from assent.identity.users import Users
 from assent.kernel.limits import Limits
 from assent.kernel.quotas.usage import UsageCount
+from assent.kernel.seals import Sealer
 from assent.kernel.store import capacity, migrations
 from assent.kernel.store.drivers.connections import Connections, divide
 from assent.kernel.store.ports import Queue, Store
@@ -240,7 +241,9 @@ async def open_engine(store: Store, loaded: LoadedGraphs, settings: Settings) ->
     """Executes runs for as long as the block runs; unfinished runs are handed back for the next start."""
     from assent.outbox.client import Outbound  # slow to import
 
-    project, custom_auth = Project(loaded, store, Failures(settings.shows_errors)), _custom_auth(loaded)
+    sealer = Sealer(partial(secret_key.load, settings), b"assent states of threads 1")
+    project = Project(loaded, store, Failures(settings.shows_errors), sealer)
+    custom_auth = _custom_auth(loaded)
     store.marks = project.marks
     assistants = Assistants(
         store, project.graphs, custom_auth, guarded=settings.mode is Mode.SERVE, failed=project.failed

@@ -24,7 +24,6 @@ PUBLIC = {
     ("POST", "/logout"),
     ("GET", "/openapi.json"),
     ("GET", "/static/{path}"),
-    ("GET", "/assistant/sign-in"),
     ("POST", "/api/session"),
     ("DELETE", "/api/session"),
     ("POST", "/api/deployments/look"),  # with the secret of a webhook

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import httpx
 import httpx2
@@ -31,22 +31,25 @@ from assent.assistant.mcp.client import McpClient
 from assent.assistant.mcp.configured import create_client
 from assent.assistant.mcp.login import desk
 from assent.assistant.mcp.login.credentials import Credentials
-from assent.assistant.mcp.login.desk import CALLBACK, Place
+from assent.assistant.mcp.login.desk import CALLBACK, START, Place
 from assent.assistant.mcp.login.tokens import Tokens
 from assent.assistant.mcp.questions import Asked
 from assent.assistant.mcp.servers import McpServers
 from assent.assistant.mcp.targets import server_at
+from assent.assistant.talk.service import thread_of
+from assent.identity.model.access import Role
 from assent.kernel.cipher import Cipher, Undecipherable
 from assent.review.model.questions import Verb, Verdict
 from assent.settings import DEMO_PROJECT, AssistantSettings, Mode
 from assent.surfaces import extensions
-from tests.api.house import Builder, make_empty_database
+from tests.api.house import Builder, House, make_empty_database
 from tests.assistant.calendars import served
 from tests.assistant.desk import Desk, nodes_of
 from tests.assistant.models import call, calls
 from tests.servers import ServerProcess, wait_until
 
 ACCEPT, DECLINE = Verdict("0", Verb.ACCEPT), Verdict("0", Verb.DECLINE)
+ANA = "reviewer:ana"
 SECRET = b"a secret of thirty-two characters"
 
 
@@ -122,8 +125,15 @@ async def client_of(logins: Path) -> AsyncIterator[Callable[[Vault], McpServers]
 
 
 async def signed_in(vault: Vault, link: str) -> None:
-    back = await vault.consent(link)
-    assert await desk.complete(back["state"], back["code"], back.get("iss"))
+    back = await vault.consent(page_of(link))
+    assert await desk.complete(back["state"], back["code"], back.get("iss"), ANA)
+
+
+def page_of(link: str) -> str:
+    """The page at the authorization server to which the link leads a person."""
+    page = desk.begin(urlsplit(link).path.removeprefix(f"{START}/"), ANA)
+    assert page is not None
+    return page
 
 
 async def link_of(client: McpServers) -> str:
@@ -134,7 +144,7 @@ async def link_of(client: McpServers) -> str:
 
 class TestProtocol:
     async def test_link_uses_pkce_and_a_registered_client(self, vault: Vault, client_of: Any) -> None:
-        query = dict(parse_qsl(urlsplit(await link_of(client_of(vault))).query))
+        query = dict(parse_qsl(urlsplit(page_of(await link_of(client_of(vault)))).query))
         assert query["response_type"] == "code"
         assert query["code_challenge_method"] == "S256"
         assert len(query["code_challenge"]) >= 43
@@ -172,8 +182,9 @@ class TestProtocol:
 
     async def test_wrong_state_signs_nobody_in(self, vault: Vault, client_of: Any) -> None:
         client = client_of(vault)
-        back = await vault.consent(await link_of(client))
-        assert not await desk.complete("guessed", back["code"], None)
+        back = await vault.consent(page_of(await link_of(client)))
+        assert not await desk.complete("guessed", back["code"], None, ANA)
+        assert not await desk.complete(back["state"], back["code"], None, "reviewer:ben")  # opened no link
         with pytest.raises(LoginRequired):
             await client_of(vault).tools()
 
@@ -191,7 +202,7 @@ class TestProtocol:
             linking = asyncio.ensure_future(desk.link_to(f"{slow}/mcp"))
             try:
                 assert await asyncio.to_thread(asked.wait, 20)
-                assert not await desk.complete("guessed", "guessed", None)
+                assert not await desk.complete("guessed", "guessed", None, ANA)
                 client = client_of(vault)
                 await signed_in(vault, await link_of(client))
                 assert await client.login(()) is None
@@ -200,9 +211,9 @@ class TestProtocol:
             assert await linking is None
 
     async def test_stopping_server_ends_the_sign_ins(self, vault: Vault, client_of: Any) -> None:
-        back = await vault.consent(await link_of(client_of(vault)))
+        back = await vault.consent(page_of(await link_of(client_of(vault))))
         await extensions.close()
-        assert not await desk.complete(back["state"], back["code"], back.get("iss"))
+        assert not await desk.complete(back["state"], back["code"], back.get("iss"), ANA)
 
     async def test_control_without_a_place_credentials_are_refused(self, vault: Vault, client_of: Any) -> None:
         desk.keep_logins(None)
@@ -265,10 +276,10 @@ class TestAssistant:
             )
             there = self._desk(folder, inbox, client, calls(call("store", thing="a ring")))
             login = await there.say("store a ring")
-            assert login["url"].startswith(vault.address)
+            assert page_of(login["url"]).startswith(vault.address)
             await signed_in(vault, login["url"])
             login = await there.answer(DECLINE)  # of the first, in which somebody signed in meanwhile
-            assert login["url"].startswith(second.address)
+            assert page_of(login["url"]).startswith(second.address)
             assert (await there.answer(DECLINE))["kind"] == "confirmation"
 
     async def test_tools_are_listed_again_only_while_one_is_missing(self, inbox: LocalInbox, folder: Path) -> None:
@@ -321,31 +332,57 @@ class TestAssistant:
         assert await vault.get("done") == ""
 
 
-@pytest.mark.promise("ASST-19")
-@pytest.mark.usefixtures("logins")  # forgets the place that this server sets
-async def test_sign_in_is_an_item_and_202_oauth_required(
-    vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+async def house(vault: Vault, logins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[House]:
+    """A server whose assistant works with the vault."""
     monkeypatch.setenv("ASSISTANT_MCP_URL", vault.url)
     async with AsyncExitStack() as stack:
-        builder = Builder(tmp_path, make_empty_database(tmp_path), stack)
-        house = await builder(
-            Mode.SERVE, config=DEMO_PROJECT, assistant="assistant", secret_key=SECRET.decode(), port=8002
-        )
-        ana = house.client(await house.person("ana"))
-        asked = await ana.post("/run", json={"thread_id": "t", "user_request": "what is there?"}, timeout=60)
-        assert (asked.status_code, asked.json()["status"]) == (202, "oauth_required")
-        [item] = (await ana.get("/api/inbox/items", params={"filter": "is:pending"})).json()["items"]
-        assert (item["type"], item["gated"]) == ("oauth", True)
-        nobody = house.client(None)
-        refused = await nobody.get(CALLBACK, params={"code": "x", "state": "y"})
-        assert refused.status_code == 400
-        back = await nobody.get(CALLBACK, params=await vault.consent(asked.json()["url"]))
-        assert (back.status_code, "You are signed in" in back.text) == (200, True)
-        answer = {"thread_id": "t", "elicitation": {"action": "accept"}}
-        ended = await ana.post("/resume", json=answer, timeout=60)
-        assert ended.status_code in (200, 202), ended.text
-        assert ended.json()["status"] != "oauth_required"
+        build = Builder(tmp_path, make_empty_database(tmp_path), stack)
+        secret = SECRET.decode()
+        yield await build(Mode.SERVE, config=DEMO_PROJECT, assistant="assistant", secret_key=secret, port=8002)
+
+
+@pytest.mark.promise("ASST-19")
+async def test_sign_in_is_an_item_and_202_oauth_required(vault: Vault, house: House) -> None:
+    ana = house.client(await house.person("ana"))
+    asked = await ana.post("/run", json={"thread_id": "t", "user_request": "what is there?"}, timeout=60)
+    assert (asked.status_code, asked.json()["status"]) == (202, "oauth_required")
+    [item] = (await ana.get("/api/inbox/items", params={"filter": "is:pending"})).json()["items"]
+    assert (item["type"], item["gated"]) == ("oauth", True)
+    refused = await ana.get(CALLBACK, params={"code": "x", "state": "y"})
+    assert refused.status_code == 400
+    leads = await ana.get(asked.json()["url"])
+    assert (leads.status_code, leads.headers["location"].startswith(vault.address)) == (303, True)
+    back = await ana.get(CALLBACK, params=await vault.consent(leads.headers["location"]))
+    assert (back.status_code, "You are signed in" in back.text) == (200, True)
+    answer = {"thread_id": "t", "elicitation": {"action": "accept"}}
+    ended = await ana.post("/resume", json=answer, timeout=60)
+    assert ended.status_code in (200, 202), ended.text
+    assert ended.json()["status"] != "oauth_required"
+
+
+@pytest.mark.promise("P6")
+async def test_agent_cannot_sign_in_by_itself(vault: Vault, house: House) -> None:
+    """With an account of its own: everybody would act with it. An agent reads the question of its thread."""
+    agent, viewer = house.client(await house.key()), house.client(await house.person("val", Role.VIEWER))
+    asked = await agent.post("/run", json={"thread_id": "t", "user_request": "what is there?"}, timeout=60)
+    link = asked.json()["url"]
+    state = await agent.get(f"/threads/{thread_of('default', 't')}/state")
+    assert link in state.text
+    assert vault.address not in link
+    for caller, status in ((agent, 403), (viewer, 403), (house.client(), 401)):
+        assert (await caller.get(link)).status_code == status
+    ana, ben = house.client(await house.person("ana")), house.client(await house.person("ben"))
+    back = await vault.consent((await ana.get(link)).headers["location"])
+    for caller, status in ((agent, 403), (viewer, 403), (house.client(), 401), (ben, 400)):
+        assert (await caller.get(CALLBACK, params=back)).status_code == status
+    assert (await ana.get(CALLBACK, params=back)).status_code == 200  # the control
+
+
+async def test_browser_without_a_session_signs_in_to_assent_first(house: House) -> None:
+    browser = house.client(headers={"accept": "text/html"})
+    for path in (f"{START}/1", f"{CALLBACK}?code=x"):
+        assert (await browser.get(path)).headers["location"] == f"/login?next={quote(path)}"
 
 
 def test_cipher_is_bound_to_its_place_and_purpose() -> None:

@@ -44,6 +44,17 @@ def test_item_is_assigned_to_me_and_to_nobody(server: ServerProcess, assent: Ass
     assert "name a person" in house.inbox("assign", item).err
 
 
+def test_recipient_is_shown_by_name(server: ServerProcess, assent: Assent) -> None:
+    house = House(server, assent)
+    paused, _ = house.paused()
+    house.inbox("assign", paused, "me")
+    owner = house.inbox("get", paused, "--json").json
+    recipients = [owner["owner"], "finance"]
+    shown = [house.inbox("get", house.request(recipient=recipient)).out for recipient in recipients]
+    assert f"for       {owner['owner_name']}\n" in shown[0]
+    assert "for       finance\n" in shown[1]
+
+
 def test_reasons_on_the_database_itself(assent: Assent) -> None:
     assert assent("reasons", "add", "No", "No.", *HERE).code == 0
     assert assent("reasons", "list", *HERE, "--json").json[0]["text"] == "No."

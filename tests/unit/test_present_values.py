@@ -54,6 +54,7 @@ def test_page_shows_both_values_and_all_other_arguments() -> None:
     diff, facts = looks._changes(action, with_rest=True)
     assert isinstance(diff, Diff)
     assert isinstance(facts, Facts)
+    assert diff.label == looks.AGENT_SAYS  # the values came with the question
     assert [(change.path, change.old, change.new) for change in diff.changes] == [("start", '"09:00"', '"10:00"')]
     assert [fact.label for fact in facts.rows] == ["event_id", "token", "duration_minutes"]
 

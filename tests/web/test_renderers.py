@@ -45,6 +45,7 @@ from assent.surfaces.web.renderers.blocks import BLOCKS
 from assent.surfaces.web.renderers.values import amounts, hosts
 from assent.surfaces.web.rendering import environment
 from assent.surfaces.web.text.diffs import Change
+from assent.surfaces.web.views import looks
 from tests.docs.documents import blocks, read, rows, sections
 from tests.web.conftest import Desk
 
@@ -886,7 +887,7 @@ class TestDrawing:
             for word in re.findall(r'\b_\("((?:[^"\\]|\\.)+)"', file.read_text(encoding="utf-8"))
         }
         labels = {one.label for one in registry._registered if one.label}
-        assert used | labels <= known.keys()
+        assert used | labels | {looks.AGENT_SAYS} <= known.keys()
 
 
 class TestDocumentation:

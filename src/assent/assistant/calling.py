@@ -14,10 +14,11 @@ from langchain_core.messages import ToolCall, ToolMessage
 
 from assent.assistant import messages
 from assent.assistant.failures import McpFailed, McpLost, McpTimeout
-from assent.assistant.mcp.questions import Asked, PausedCall
+from assent.assistant.mcp.questions import LOST, Answers, Asked, PausedCall
 from assent.assistant.mcp.results import Result
 from assent.assistant.mcp.servers import McpServers
 from assent.assistant.messages import call_id
+from assent.assistant.seals import Seals
 from assent.assistant.state import PendingElicitation, RequestState, allowed_types
 from assent.assistant.tools import KEY, Catalogue, Tool
 from assent.gate import results
@@ -32,7 +33,9 @@ from assent.review.rows.gate import note_of
 class Calling:
     """`results` are the answers so far, by call id; `elicitations` are the questions that block the other calls."""
 
-    def __init__(self, client: McpServers, catalogue: Catalogue, state: RequestState, inbox: Keeper | None) -> None:
+    def __init__(
+        self, client: McpServers, catalogue: Catalogue, state: RequestState, inbox: Keeper | None, seals: Seals
+    ) -> None:
         self.results: dict[str, ToolMessage] = dict(state.get("results") or {})
         self.answers: dict[str, dict[str, Any]] = {id: dict(of) for id, of in (state.get("answers") or {}).items()}
         self.paused: dict[str, PausedCall] = dict(state.get("paused") or {})
@@ -40,6 +43,7 @@ class Calling:
         self._client = client
         self._catalogue = catalogue
         self._inbox = inbox
+        self._seals = seals
         self._allowed = allowed_types(state)
         self._approved_as = {outcome["call_id"]: outcome["approved_as"] for outcome in state.get("approvals") or []}
 
@@ -82,7 +86,7 @@ class Calling:
             try:
                 return await self._made(call, tool, args)
             except Asked as asked:
-                raise Stopped(self._ask(call_id(call), asked)) from None
+                raise Stopped(self._ask(call, asked)) from None
             except McpFailed as error:
                 lost.append(error)
                 raise _ending(error, tool) from None
@@ -111,7 +115,7 @@ class Calling:
         grant = current_grant()
         arguments = {name: value for name, value in args.items() if name != KEY} if tool.idempotent else args
         keyed = {KEY: grant.id} if tool.idempotent and grant is not None else {}
-        result = await self._continued(call_id(call), tool, {**arguments, **keyed})
+        result = await self._continued(call, tool, {**arguments, **keyed})
         return ToolMessage(
             content=result.text,
             artifact=None if result.structured is None else {"structured_content": result.structured},
@@ -120,10 +124,10 @@ class Calling:
             status="error" if result.failed else "success",
         )
 
-    async def _continued(self, id: str, tool: Tool, args: dict[str, Any]) -> Result:
+    async def _continued(self, call: ToolCall, tool: Tool, args: dict[str, Any]) -> Result:
         """The result of the call, from where it paused. If that was lost with its process, only an idempotent call is
         made again; of a call without a grant, nobody can record the outcome, so the model is told."""
-        paused, answers = self._paused_call(id), self.answers.get(id) or {}
+        paused, answers = self._kept(call)
         try:
             return await self._client.call(tool.name, args, paused, answers)
         except McpLost as error:
@@ -133,26 +137,30 @@ class Calling:
                 return Result(f"Error: {error}. Whether it took effect is unknown.", failed=True)
             raise
 
-    def _paused_call(self, id: str) -> PausedCall | None:
-        """The state is not trusted: under a grant, a call continues only in the way in which it paused."""
-        paused, grant = self.paused.pop(id, None), current_grant()
-        if grant is None:
-            return paused
-        note = note_of(grant)
-        if note is None:
-            return None
-        if paused is None or canonical.digest(paused) != note:
+    def _kept(self, call: ToolCall) -> tuple[PausedCall | None, Answers]:
+        """The pause of the call, and the answers to its questions. The state is not trusted: a call continues only in
+        the way in which it paused, with answers that were given to it. Under a grant without a note it is made again,
+        with the answers of its lost attempt."""
+        paused, answers = self.paused.get(call_id(call)), self.answers.get(call_id(call)) or {}
+        grant = current_grant()
+        note = note_of(grant) if grant is not None else None
+        if note is not None and (paused is None or canonical.digest(paused) != note):
             raise McpLost("the state of the thread no longer says how the call continues")
-        return paused
+        if paused is None:
+            return None, {}
+        if note is None and not self._seals.fits(call, paused):
+            return (LOST if grant is None else None), {}
+        return (None if grant is not None and note is None else paused), self._seals.genuine(paused, answers)
 
-    def _ask(self, id: str, asked: Asked) -> str:
+    def _ask(self, call: ToolCall, asked: Asked) -> str:
         """Records the questions of a call. A repeated one means that the server did not accept its answer. Returns the
         note for its grant."""
-        self.paused[id] = asked.paused
+        id, paused = call_id(call), self._seals.paused(call, asked.paused)
+        self.paused[id] = paused
         for key, value in asked.questions.items():
             self.answers.get(id, {}).pop(key, None)
             self.elicitations.append({"call_id": id, "key": key, "value": value})
-        return canonical.digest(asked.paused)
+        return canonical.digest(paused)
 
 
 def _ending(error: McpFailed, tool: Tool) -> Stopped | CutOff:

@@ -28,6 +28,7 @@ from assent.assistant.mcp.servers import McpServers
 from assent.assistant.messages import call_id
 from assent.assistant.planner.dates.zone import machine_now
 from assent.assistant.replies import Limits, Outcome
+from assent.assistant.seals import seals_of
 from assent.assistant.state import (
     ApprovalOutcome,
     AskedCall,
@@ -148,7 +149,7 @@ class Nodes:
         """Makes the calls of the last message at once. The answers are written once all are there, in the order of the
         calls. If some fail to be made, the results of the others are kept, and those are tried once more."""
         calls = messages.last_calls(state["messages"])
-        calling = Calling(self.client, await self._catalogue(), state, self.inbox)
+        calling = Calling(self.client, await self._catalogue(), state, self.inbox, await seals_of(self.inbox))
         invalid = state["messages"][-1].additional_kwargs.get(messages.INVALID) or {}
         errors = await calling.make(calls, invalid)
         so_far = {"results": calling.results, "answers": calling.answers, "paused": calling.paused}
@@ -167,9 +168,11 @@ class Nodes:
         elicitations = state.get("elicitations") or []
         answer = pauses.elicit(elicitations[0]["value"])
         answers = {id: dict(by_key) for id, by_key in (state.get("answers") or {}).items()}
+        seals, paused = await seals_of(self.inbox), state.get("paused") or {}
         for elicitation in elicitations:
             if elicitation["value"] == elicitations[0]["value"]:
-                answers.setdefault(elicitation["call_id"], {})[elicitation["key"]] = answer
+                id, key, value = elicitation["call_id"], elicitation["key"], elicitation["value"]
+                answers.setdefault(id, {})[key] = seals.answered(paused.get(id), key, value, answer)
         return {"answers": answers, "elicitations": [], "pending_action": _NO_ACTION, "auth_url": None}
 
     def after_executor(self, state: RequestState) -> str:

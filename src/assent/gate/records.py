@@ -133,3 +133,8 @@ class Keeper(ABC):
     def making(self, grant: Grant | None) -> AbstractContextManager[None]:
         """Around the call itself."""
         return nullcontext()
+
+    def seal(self, document: Json) -> str | None:
+        """A seal on what a graph keeps in the state of its thread, which callers of a server can write. None without a
+        server: everybody who can write the state may decide."""
+        return None

@@ -136,11 +136,13 @@ def with_arguments(tx: Tx, item: Item) -> View:
     case = case_of(tx, item)
     calls = case.question.actions
     brief = [_brief(case, action) for action in calls[:_MOST_SHOWN]]
-    return {**summary(tx, item), "owner_name": _owner_name(tx, item), "actions": brief, "calls": len(calls)}
+    return {**summary(tx, item), **_names_of(tx, item), "actions": brief, "calls": len(calls)}
 
 
-def _owner_name(tx: Tx, item: Item) -> str | None:
-    return None if item.owner is None else name_of(tx, item.owner)
+def _names_of(tx: Tx, item: Item) -> View:
+    """The names of the people whose ids the summary has."""
+    people = {"owner_name": item.owner, "recipient_name": item.recipient}
+    return {key: person and name_of(tx, person) for key, person in people.items()}
 
 
 def _brief(case: Case, action: Action) -> View:
@@ -177,7 +179,7 @@ def full(tx: Tx, caller: Principal, item: Item, case: Case | None = None) -> Vie
         "decisions": [decision_view(tx, decision, case) for decision in decisions.of_item(tx, item.id)],
         "grants": [_grant_view(grant, case) for grant in grants.of_item(tx, item.id)],
         "delivery": _delivery(tx, item),
-        "owner_name": _owner_name(tx, item),
+        **_names_of(tx, item),
         "links": items.links_of(tx, item.id),
         "followed_by": items.following(tx, item),
         "comments": items.size_of_comments(tx, item.id)[0],

@@ -7,6 +7,7 @@ did before the question.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
@@ -64,18 +65,25 @@ def _future() -> asyncio.Future[Any]:
 
 
 class Held:
-    """The calls of one server that wait for a person: the oldest is dropped if there are too many."""
+    """The calls of one server that wait for a person. If there are too many, the oldest call of the user with the most
+    is dropped."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._calls: dict[str, tuple[OpenCall, Any]] = {}
+        self._users: dict[str, str] = {}
 
-    def put(self, call: OpenCall, connection: Any) -> list[tuple[OpenCall, Any]]:
-        """Keeps the call with its connection, and returns those that have to go."""
-        self._calls[call.token] = call, connection
-        return [self._calls.pop(token) for token in list(self._calls)[: -self._most]]
+    def put(self, call: OpenCall, connection: Any, user: str) -> tuple[OpenCall, Any] | None:
+        """Keeps the call with its connection, and returns the one that has to go. `user` started the call's run."""
+        self._calls[call.token], self._users[call.token] = (call, connection), user
+        if len(self._calls) <= self._most:
+            return None
+        counts = Counter(self._users[token] for token in self._calls)
+        largest = max(counts, key=lambda each: (counts[each], each == user))
+        return self.take(next(token for token in self._calls if self._users[token] == largest))
 
     def take(self, token: str | None) -> tuple[OpenCall, Any] | None:
+        self._users.pop(token or "", None)
         return self._calls.pop(token or "", None)
 
     @property
@@ -83,5 +91,5 @@ class Held:
         return [connection for _, connection in self._calls.values()]
 
     def take_all(self) -> Mapping[str, tuple[OpenCall, Any]]:
-        calls, self._calls = self._calls, {}
+        calls, self._calls, self._users = self._calls, {}, {}
         return calls

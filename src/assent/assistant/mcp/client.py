@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from langgraph.config import get_config
+
 from assent.assistant.failures import LoginRequired, McpFailed, McpLost, McpTimeout
 from assent.assistant.mcp import prompts, resources, upstream
 from assent.assistant.mcp.calls import Held, OpenCall
@@ -257,8 +259,8 @@ class McpClient:
         if asked.paused["goes_on"] != "held":
             await self._release(connection)
             return
-        for other, its_connection in self._held.put(call, connection):
-            await self._ended(other, its_connection)
+        if (dropped := self._held.put(call, connection, _user())) is not None:
+            await self._ended(*dropped)
 
     async def _ended(self, call: OpenCall, connection: Connection) -> None:
         await call.drop()
@@ -379,6 +381,14 @@ class McpClient:
         if credentials is not None and credentials.login_required:
             return LoginRequired(f"the MCP server {self.name} wants a person to sign in")
         return unreachable(self.name, error, sent=sent, status=credentials.status if credentials is not None else None)
+
+
+def _user() -> str:
+    """The user of the present run; outside a run there is only one."""
+    try:
+        return str(get_config()["configurable"].get("langgraph_auth_user_id", ""))
+    except RuntimeError:
+        return ""
 
 
 def _credentials_of(target: Any) -> Credentials | None:

@@ -8,7 +8,7 @@ the call: it has to be made again once the person has followed a link.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -31,6 +31,12 @@ class PausedCall(TypedDict):
     goes_on: Literal["held", "round", "again"]
     token: str | None
     questions: dict[str, dict[str, Any]]
+    id: NotRequired[str]
+    seal: NotRequired[str | None]
+
+
+LOST: PausedCall = {"goes_on": "held", "token": None, "questions": {}}
+"""A call of which nobody knows how it continues."""
 
 
 class Asked(Exception):

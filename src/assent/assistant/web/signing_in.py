@@ -1,14 +1,18 @@
-"""The page to which authorization servers of MCP servers send people back. It needs no credential of ours: only the
-person who followed the link has its state."""
+"""The two pages of a sign-in at an MCP server: one leads a person to the authorization server, which sends them back to
+the other. Both are for people who may decide, since everybody then acts with that login.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
+from fastapi.responses import RedirectResponse
 
 from assent.assistant.mcp.login import desk
-from assent.surfaces.http.public import public
+from assent.errors import Forbidden
+from assent.identity.model.access import Principal, Scope
+from assent.surfaces.http.authentication import Caller
 from assent.surfaces.web.errors import PageRoute
 from assent.surfaces.web.rendering import render
 
@@ -18,10 +22,25 @@ Text = Annotated[str, Query(max_length=4096)]
 def routes() -> APIRouter:
     web = APIRouter(include_in_schema=False, route_class=PageRoute)
 
+    @web.get(f"{desk.START}/{{id}}")
+    async def begin(caller: Caller, id: str) -> Response:
+        page = desk.begin(id, _person(caller))
+        return _ended(done=False) if page is None else RedirectResponse(page, 303)
+
     @web.get(desk.CALLBACK)
-    @public
-    async def sign_in(code: Text = "", state: Text = "", iss: Text | None = None) -> Response:
-        done = bool(code and state) and await desk.complete(state, code, iss)
-        return render("assistant_signed_in.html", status=200 if done else 400, done=done)
+    async def sign_in(caller: Caller, code: Text = "", state: Text = "", iss: Text | None = None) -> Response:
+        person = _person(caller)
+        return _ended(done=bool(code and state) and await desk.complete(state, code, iss, person))
 
     return web
+
+
+def _person(caller: Principal) -> str:
+    caller.require(Scope.DECIDE)
+    if not caller.is_person:
+        raise Forbidden("only a person can sign in", hint="open the link in a browser that is signed in to Assent")
+    return caller.actor
+
+
+def _ended(*, done: bool) -> Response:
+    return render("assistant_signed_in.html", status=200 if done else 400, done=done)

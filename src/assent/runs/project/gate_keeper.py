@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from assent.gate.stored import StoreKeeper
+from assent.kernel.canonical import Json
+from assent.kernel.seals import Sealer
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.runs import losses
@@ -18,7 +20,8 @@ T = TypeVar("T")
 class ServerKeeper(StoreKeeper):
     notes = False
 
-    def __init__(self, store: Store, scope: Scope) -> None:
+    def __init__(self, store: Store, scope: Scope, sealer: Sealer | None = None) -> None:
+        self._sealer = sealer
         self.attempt = scope.attempt
         self._store = store
         self._tenant = scope.tenant
@@ -32,6 +35,11 @@ class ServerKeeper(StoreKeeper):
 
     async def arun(self, function: Callable[[Tx], T]) -> T:
         return await self._store.write(self._tenant, function)
+
+    def seal(self, document: Json) -> str | None:
+        if self._sealer is None:
+            return None
+        return self._sealer.seal({"tenant": self._tenant, "document": document})
 
     def failed(self, error: Exception) -> None:
         losses.note(error)

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from assent.errors import NotFound
+from assent.kernel.seals import Sealer
 from assent.kernel.store.ports import Store
 from assent.review.model.secrets import Path
 from assent.runs.project.failures import SHOWN, Failures
@@ -23,10 +24,14 @@ if TYPE_CHECKING:
 
 
 class Project:
-    def __init__(self, loaded: LoadedGraphs, store: Store, failures: Failures = SHOWN) -> None:
+    def __init__(
+        self, loaded: LoadedGraphs, store: Store, failures: Failures = SHOWN, sealer: Sealer | None = None
+    ) -> None:
+        """`sealer`: required where runs are executed; it seals what their graphs keep in the state."""
         self.loaded = loaded
         self.failures = failures
         self._store = store
+        self._sealer = sealer
 
     @property
     def graphs(self) -> Mapping[str, GraphSpec]:
@@ -57,7 +62,7 @@ class Project:
         memory = MemoryStore(self._store, scope, self.loaded.memory, self.loaded.index)
         spec = self.spec(graph_id)
         opened = spec.open(config, checkpointer=self.saver, store=memory, access=access, context=context)
-        with within(scope), using_keeper(ServerKeeper(self._store, scope)):
+        with within(scope), using_keeper(ServerKeeper(self._store, scope, self._sealer)):
             async with opened as graph:
                 yield graph
 

@@ -168,7 +168,7 @@ def _facts(item: View) -> Iterator[str]:
     if source:
         yield f"  from      {', '.join(f'{name[:-3]} {escaped(value)}' for name, value in source.items())}"
     if item["recipient"]:
-        yield f"  for       {escaped(item['recipient'])}"
+        yield f"  for       {escaped(item['recipient_name'] or item['recipient'])}"
     if item["routing"]:
         yield f"  route     {escaped(' → '.join(item['routing']['chain'])) or 'unknown agent'}"
         if "advice" in item["routing"]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from assent.identity.custom_auth import CustomAuth
 
 _CREDENTIALS = ("x-api-key", "authorization")
-_PAGES = re.compile(r"/inbox(/.*)?")
+_PAGES = re.compile(r"/inbox(/.*)?|/assistant/sign-in")
 """Paths for people: without a session they redirect to the sign-in page, even where a program needs no key."""
 
 

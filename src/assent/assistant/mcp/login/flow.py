@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from assent.assistant.mcp.login.tokens import Tokens
+from assent.kernel.ids import new_id
 
 if TYPE_CHECKING:
     from mcp.client.auth import AuthorizationCodeResult
@@ -40,15 +41,19 @@ def metadata_of(callback: str) -> OAuthClientMetadata:
 
 
 class SignIn:
-    """`state` is the secret that the authorization server sends back with the code; None before the link exists."""
+    """`page` is that of the authorization server, and `state` the secret that it sends back with the code: both are
+    None at first. `people` have opened the page."""
 
     def __init__(self, server_url: str, callback: str, tokens: Tokens) -> None:
         self._url = server_url
         self._callback = callback
         self._tokens = tokens
+        self.id = new_id()
+        self.page: str | None = None
         self.state: str | None = None
+        self.people = set[str]()
         self.loop = asyncio.get_running_loop()
-        self._link: asyncio.Future[str] = self.loop.create_future()
+        self._opened: asyncio.Future[None] = self.loop.create_future()
         self._answer: asyncio.Future[Any] = self.loop.create_future()
         self._work = asyncio.create_task(self._signed_in())
 
@@ -56,11 +61,11 @@ class SignIn:
     def is_open(self) -> bool:
         return not self._work.done()
 
-    async def link(self) -> str | None:
-        """The page of the authorization server; None if the server does not lead to one."""
-        first: set[asyncio.Future[Any]] = {self._link, self._work}
+    async def has_page(self) -> bool:
+        """Whether the server leads to an authorization server."""
+        first: set[asyncio.Future[Any]] = {self._opened, self._work}
         await asyncio.wait(first, timeout=LINK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        return self._link.result() if self._link.done() else None
+        return self.page is not None
 
     async def complete(self, code: str, state: str, issuer: str | None) -> bool:
         """Exchanges the code for tokens and stores them. Returns whether that succeeded."""
@@ -94,7 +99,8 @@ class SignIn:
 
     async def _send_to(self, url: str) -> None:
         [self.state] = parse_qs(urlsplit(url).query)["state"]
-        self._link.set_result(url)
+        self.page = url
+        self._opened.set_result(None)
 
     async def _await_code(self) -> AuthorizationCodeResult:
         async with asyncio.timeout(WAIT_SECONDS):

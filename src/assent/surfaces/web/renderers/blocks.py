@@ -138,15 +138,16 @@ class Diff(Block):
 
     kind: ClassVar[str] = "diff"
     changes: tuple[Change, ...]
+    label: str
     more: int
 
-    def __init__(self, changes: Iterable[Change]) -> None:
+    def __init__(self, changes: Iterable[Change], label: str = "") -> None:
         rows = [Change(plain(change.path), _side(change.old), _side(change.new)) for change in changes]
-        _set(self, changes=tuple(rows[:MOST_ROWS]), more=max(0, len(rows) - MOST_ROWS))
+        _set(self, changes=tuple(rows[:MOST_ROWS]), label=label, more=max(0, len(rows) - MOST_ROWS))
 
     @classmethod
-    def between(cls, before: Any, after: Any) -> Diff:
-        return cls(diffs.of_args(before, after))
+    def between(cls, before: Any, after: Any, label: str = "") -> Diff:
+        return cls(diffs.of_args(before, after), label)
 
 
 def _side(text: str | None) -> str | None:

@@ -16,6 +16,9 @@ from assent.surfaces.web.text.words import Sign
 
 View = Mapping[str, Any]
 
+AGENT_SAYS = "Present values, according to the agent"
+"""`x-now` comes with the question: nobody has checked it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -43,7 +46,7 @@ def _changes(action: View, *, with_rest: bool) -> list[Block]:
     if not now or MASK in new.values():
         return []
     rest = {name: value for name, value in action["args"].items() if name not in now}
-    return [Diff.between(now, new), *([Facts(rest)] if with_rest and rest else [])]
+    return [Diff.between(now, new, AGENT_SAYS), *([Facts(rest)] if with_rest and rest else [])]
 
 
 def is_named_after_its_type(item: View, action: View) -> bool:

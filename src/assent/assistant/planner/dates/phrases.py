@@ -17,7 +17,7 @@ _QUOTED = re.compile(
     r"|(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w)){1,200})'(?!\w)|(?<!\w)‘([^’\n]{1,200})’(?!\w)"
 )
 _CALENDAR = re.compile(
-    rf"\b(?:in|on|to|into|from)\s+(?:my|the|our)\s+(?:(?P<name>{TOKEN}|[\w'’&-]+(?:\s[\w'’&-]+)?)\s+)?calendar\b"
+    rf"\b(?:in|on|to|into|from)\s+(?:my|the|our)\s+(?:(?P<name>{TOKEN}|[\w'’&-]+(?:\s[\w'’&-]+)?)\s+)?(?:calendar|diary|agenda)\b"
     r"|\bmy\s+(?P<mine>[\w'’&-]+)\s+calendar\b",
     re.IGNORECASE,
 )

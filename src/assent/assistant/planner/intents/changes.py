@@ -86,8 +86,8 @@ def correct(said: Clause) -> list[Change]:
 
 def retime(said: Clause) -> list[Change]:
     """Where the event and its new time stand apart in the pattern."""
-    when, _ = time_of(_SAME_TIME.sub("", said.group("new")), said.now)
-    return [replace(_of(said), when=when)] if when.timed or when.dated else []
+    when, rest = time_of(_SAME_TIME.sub("", said.group("new")), said.now)
+    return [replace(_of(said), when=when)] if (when.timed or when.dated) and not phrases.name_of(rest) else []
 
 
 def retime_or_ask(said: Clause) -> list[Change]:
@@ -98,13 +98,15 @@ def retime_or_ask(said: Clause) -> list[Change]:
 
 
 def move(said: Clause) -> list[Change]:
-    """At the last "to" that a time follows. Without any, the question is what to move it to."""
+    """At the last "to" that a time follows, and nothing else. Without any, the question is what to move it to."""
     body, now, quotes = _START.sub("", _SAME_TIME.sub("", said.text)), said.now, said.quotes
     joints = [joint for joint in _TO.finditer(body) if joint.end() > joint.start()]
     for joint in reversed(joints[-_MOST_JOINTS:]):
         when, rest = time_of(body[joint.end() :], now)
         if when.timed or when.dated:
-            _, place = phrases.take_place(rest)
+            left, place = phrases.take_place(rest)
+            if phrases.name_of(left):
+                return []
             shown = quotes.show(place) if place else None
             return [Change(reference(_WAY.sub("", body[: joint.start()]), now, quotes), when, place=shown)]
     if joints:

@@ -20,7 +20,7 @@ _POLITE = re.compile(
     r"|你好|您好|再|先|就|算了|不好意思|抱歉|等等|哎呀?|啊|[，,、\s])+(?=.)"
 )
 _ENDING = re.compile(
-    r"(?:[，,\s]|一下|好吗|行吗|可以吗|好不好|谢谢你?|吧|哦|啊|呀|呗|了|帮我记一下|记一下|帮我?|[?？.。~～])+$"
+    r"(?:[，,\s]|一下|(?:加|放|记|写)(?:到|进|在)(?:我的?)?(?:日历|日程)[里上中]?|好吗|行吗|可以吗|好不好|谢谢你?|吧|哦|啊|呀|呗|了|帮我记一下|记一下|帮我?|[?？.。~～])+$"
 )
 _MAY = re.compile(r"能不能|可不可以|能否|可否")
 _NEW_ENTRY = re.compile(
@@ -28,7 +28,9 @@ _NEW_ENTRY = re.compile(
 )
 _JOINTS = re.compile(r"[、,，]|和|跟|与|及")
 _SAYS_SOMETHING = re.compile(
-    r"讨厌|喜欢|觉得|听说|为什么|怎么|好吗|是不是|还是|开得|昨天|刚才|已经|累|雨|雪|票|外卖|堵车|天气|笑话|新闻|应该|谁|只能|没空|很|太"
+    r"讨厌|喜欢|觉得|为什么|好吗|还是|开得|昨天|刚[才刚]|已经|累|雨|雪|票|外卖|堵车|天气|笑话|新闻|应该|谁|只能|很|太|闹钟"
+    r"|不|没(?!问题)|别(?!墅)|说(?!明(?![天早晚日年]))|问(?!卷|题|诊)|告诉|通知|转告|让|[他她]们?|大家|怎|哪|几|是否|者|但|可是|除了|取消|删"
+    r"|发(?:个|一|会议|邮件|消息|短信)|打开|关[上掉闭]|如果|要是|也许|可能"
 )
 _QUESTION = re.compile(r"[吗呢?？]\s*$")
 _GENERIC = re.compile(r"(?:个|一个|一场|一次|两个|一下|的|新的|日程|事|事情|东西|活动|行程|安排|提醒)*")
@@ -38,7 +40,10 @@ _WHO = re.compile(
     rf"(?=一起|吃|开|讨论|见|聊|谈|喝|打|看|通话|会面|面谈|找|约|的|$|\s|{GAP})"
 )
 _COMPANION = re.compile(r"(?:和|跟|与|给)(?P<who>[\u4e00-\u9fffA-Za-z]{1,4}?)(?=找|约|安排|一起|都|在|的|\s|$)")
-_PLACE = re.compile(r"在(?P<place>[^\s，,和跟]{2,12}?)(?=开会|讨论|见面|吃|喝|聊|面试|上课|开|举行|，|,|$)")
+_PLACE = re.compile(
+    r"(?:在(?P<place>[^\s，,和跟]{2,12}?)(?=开会|讨论|见面|吃|喝|聊|面试|上课|开|举行|，|,|$)"
+    r"|[，,]\s*地点(?:是|在|为|:)?\s*(?P<venue>[^\s，,]+))"
+)
 _CALLED = re.compile(r"(?:名为|叫做?|名叫|主题是|标题是|题目是)(?P<name>[^的，,\s]+)")
 _AT_FIRST = re.compile(
     r"^(?:[\s，,]|一下|[一两]?[个场次]|的|在|有|会要|我|要|去(?=看|吃|开)|是)+|(?:[\s，,]|的|帮|我|一下|日程$)+$"
@@ -82,12 +87,17 @@ def asks_for_an_event(clause: str, rest: str, *, timed: bool) -> bool:
     known = re.search(NOUNS_ZH, rest)
     if verb and len(verb[0].strip("在于的，, ")) == 1 and not known:
         return False
-    return bool(verb or (known and timed)) and not _SAYS_SOMETHING.search(clause) and not _QUESTION.search(clause)
+    return bool(verb or (known and timed)) and not tells(clause)
+
+
+def tells(clause: str) -> bool:
+    """Whether it asks or says something about an event: it is denied, over, another's words, or in doubt."""
+    return bool(_SAYS_SOMETHING.search(clause) or _QUESTION.search(clause))
 
 
 def take_place(text: str) -> tuple[str, str | None]:
     match = _PLACE.search(text)
-    return (text.replace(match[0], " "), match["place"]) if match else (text, None)
+    return (text.replace(match[0], " "), match["place"] or match["venue"]) if match else (text, None)
 
 
 def new_name(text: str) -> str | None:

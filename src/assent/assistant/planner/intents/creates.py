@@ -43,9 +43,10 @@ def events(said: Clause) -> list[Goal]:
     if not several and _HOW_MANY.match(clause):
         return [_each_of(_HOW_MANY.sub(r"\g<count>", clause))]
     if not several:
-        made = [new_event(piece, now, quotes) for piece in _pieces(VERB.sub("", clause), now)]
-        if any(create.name and re.match(r"nothing\b", create.name, _I) for create in made):
-            return [Remark(say("kept", said=quotes.show(clause)))]
+        asked = VERB.sub("", clause)
+        if re.match(r"(?:no|not|none|nothing)\b", asked, _I):
+            return [Remark(say("kept", said=said.shown))]
+        made = [new_event(piece, now, quotes) for piece in _pieces(asked, now)]
         return list(_together(made, dates.When(), now))
     count = round(lengths.number(several["count"])) if several["count"] else None
     pieces = _pieces(several["body"], now)
@@ -69,6 +70,8 @@ def appointment(said: Clause) -> list[Goal]:
     """ "Lunch with Bob on Friday at noon": no verb, but a kind of event that is known, and a time."""
     when, rest = reading.read(said.text, said.now)
     name = phrases.name_of(phrases.take_place(phrases.take_equipment(rest)[0])[0])
+    if said.text.rstrip().endswith("?"):
+        return []
     known = name and words.is_appointment(name) and not re.match(r"\W*(?:the|my|our|that|this|his|her)\b", rest, _I)
     return events(said) if when.timed and known else []
 
@@ -80,7 +83,9 @@ def _each_of(count: str) -> Unclear:
 def booking(said: Clause) -> list[Goal]:
     """A room."""
     if not said.group("room"):
-        return [_chinese_booking(said)]
+        return [] if chinese.tells(said.shown) else [_chinese_booking(said)]
+    if phrases.name_of(reading.read(said.text[: said.match.start("room")], said.now)[1]):
+        return []
     rest = f"{said.text[: said.match.start('room')]} {said.text[said.match.end('room') :]}"
     pattern = _PEOPLE if _PEOPLE.search(rest) else _FOR_SO_MANY
     people, bare = pattern.search(rest), pattern.sub(" ", rest)

@@ -49,7 +49,8 @@ def understand(text: str, now: datetime) -> list[Goal]:
 
 
 def intents(text: str, now: datetime) -> list[tuple[Intent | None, Sequence[Goal]]]:
-    """The intent of each clause, and its goals."""
+    """The intent of each clause, and its goals. A clause that is not understood may take back the others, so then the
+    question is about all of it."""
     if len(phrases.clean(text)) > LONGEST:
         return [(None, [Unclear(say("too long", most=LONGEST))])]
     quotes = Quotes()
@@ -61,7 +62,10 @@ def intents(text: str, now: datetime) -> list[tuple[Intent | None, Sequence[Goal
     if whole[0] and whole[0].name in WHOLE:
         return [whole]
     split = chinese.SPLIT.split(hidden) if shown else _clauses(hidden)
-    return [_intent(clause, now, quotes, shown) for clause in split if re.search(r"\w|\ue000", clause)]
+    read = [_intent(clause, now, quotes, shown) for clause in split if re.search(r"\w|\ue000", clause)]
+    if len(read) > 1 and any(intent is None for intent, _ in read):
+        return [(None, [Unclear(say("unclear", said=phrases.clean(text)[:200]))])]
+    return read
 
 
 def gives_up(answer: str) -> bool:

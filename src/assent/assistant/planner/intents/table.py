@@ -93,7 +93,7 @@ INTENTS = (
          _remark("kept"), "don't cancel the dentist", "不要取消牙医"),
     _row("condition", None, "",
          (r"(?:.*[\s,])?(?<!tell\sme\s)(?<!check\s)(?<!see\s)(?<!know\s)(?<!wonder\s)"
-          r"(?:if(?!\s+(?:possible|you|that\s+works))|unless|in\s+case|provided|assuming)\s+.+",
+          r"(?:if(?!\s+(?:possible|you\s+(?:can|could|don|please|like|would|have)|that\s+works))|unless|in\s+case|provided|assuming)\s+.+",
           r"(?:once|whenever|should\s+(?:i|we)|shall\s+(?:i|we)|may\s+i)\s+.+",
           r"(?:如果|要是|假如|万一|除非).+"),
          _ask("depends"), "if Bob agrees, book lunch tomorrow at noon", "should I schedule the demo at 3pm?",
@@ -168,7 +168,7 @@ INTENTS = (
     _row("book a room", Role.ROOM, "start",
          (r".*\b(?P<room>(?:book|reserve|get|need|find|schedule)\s+(?:me\s+|us\s+)?(?:an?\s+|the\s+)?"
           r"(?:meeting\s+|conference\s+)?room)\b.*",
-          r".*会议室.*"),
+          r".*(?:订|定|预约|安排|要|借|找|约|留).*会议室.*"),
          creates.booking, "book a room tomorrow at 3pm", "reserve a meeting room for four people tomorrow at 3pm",
          "预订一个明天下午两点的会议室，6个人"),
     _row("find a time", Role.EVENTS, "slot",
@@ -193,6 +193,7 @@ INTENTS = (
     _row("when", Role.EVENTS, "",
          (r"(?:when(?:['’]?s|\s+is|\s+are|\s+do\s+(?:i|we)\s+have|\s+does)|what\s+time(?:['’]?s|\s+is))\s+(?P<ref>.+?)",
           r"when\s+(?:do|am|will)\s+(?:i|we)\s+(?:meet|meeting|see|seeing)\s+(?P<ref>.+?)",
+          r"how\s+long\s+(?:does|will)\s+(?P<ref>.+?)\s+(?:last|be)",
           r"(?:(?:tell|check|see|know)\s+(?:me\s+)?(?:if|whether)|is|are)\s+(?P<ref>(?:the|my)\s+.+?)\s+(?:is\s+)?"
           r"(?=(?:on|at)\b).+\bor\b.+",
           r"(?P<ref>.+?)(?:是|在|定在|安排在)(?:几点|什么时候|哪天|何时|哪一天|周几)(?:开始|开)?",

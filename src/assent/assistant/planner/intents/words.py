@@ -25,12 +25,12 @@ NOUNS_ZH = (
 VERBS: dict[str, dict[str, str]] = {
     "create": {
         **dict.fromkeys(("schedule", "create", "pencil in", "add", "plan", "arrange", "organise", "organize"), ""),
-        **dict.fromkeys(("set up", "put", "block", "block off", "enter", "reserve"), ""),
+        **dict.fromkeys(("set up", "put", "block", "block off", "block out", "enter", "reserve"), ""),
         "book": r"(?:\s+(?:me|us)\s+in(?:\s+for)?)?",
         "make": r"(?!\s+(?:sure|it|that|do)\b)",
         "set": r"(?!\s+(?:the|my)\b)",
-        "remind me": r"(?:\s+(?:to|of|about))?",
-        "have": r"(?=\s+(?:an?|the)\b)",
+        "remind me": r"(?:\s+(?:to|of|about))?(?!\s+(?:what|when|where|who|why|how|if|whether|which)\b)",
+        "have": r"(?=\s+(?:an?|the)\b(?!\s+(?:nice|great|good|lovely|safe|fun|wonderful)\b))",
         "new": rf"(?=\s+{_EVENT})",
         **dict.fromkeys(
             ("i", "we"), rf"(?:\s+have(?:\s+got)?|['’]ve(?:\s+got)?)(?=\s+(?:an?|another|my|our|the|{NOUNS})\b)"

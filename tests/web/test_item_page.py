@@ -7,6 +7,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from assent.review.model.questions import argument_in_words, headline
+from assent.review.model.secrets import MASK
 from assent.surfaces.web import titles
 from assent.surfaces.web.views import item_page, looks
 from tests.api.house import LOOPBACK
@@ -53,6 +54,7 @@ class TestHeading:
                 "Write file: path a.py, content import os x()",
             ),
             ("run \u202ecod.exe", {"case": 0}, "run \u202ecod.exe: case 0"),
+            ("rotate_key", {"service": "mail", "api_key": MASK}, "Rotate key: service mail"),
             ("ping", {}, "Ping"),
             ("save", {"document": "x" * 5000, "tags": ["a"]}, "Save"),
         ],
@@ -91,6 +93,8 @@ class TestLineUnderTheHeading:
             ("close_case", {"case": 0}, ""),
             ("refund_payment", REFUND, "reason: Broken"),
             ("add_labels", {"issue": 1, "labels": ["1"]}, 'labels: ["1"]'),
+            ("close_case", {"case": 0, "note": "a\n\nb, c"}, ""),
+            ("close_case", {"case": 0, "note": "a\n\nb, c" * 9}, f"note: “{' '.join(('a b, c' * 9).split())}”"),
             ("add_labels", {"issue": 17, "count": 1}, ""),
             ("ping", {}, ""),
         ],

@@ -117,6 +117,20 @@ async def test_all_shown_rows_and_ranges_are_chosen(server: Server, reader: Page
     await expect(reader.get_by_label("Select all shown")).not_to_be_checked()
 
 
+async def test_tab_is_marked_while_the_search_names_a_status(server: Server, reader: Page, type: str) -> None:
+    ask(server, type=type, title="one")
+    pending, resolved = (reader.locator("#tabs a", has_text=name) for name in ("Pending", "Resolved"))
+    await reader.goto(f"{server.url}/inbox?q=is:pending type:{type}")
+    await expect(pending).to_have_attribute("aria-current", "page")
+    await expect(pending).to_have_text("Pending 1")
+    await expect(resolved).to_have_text("Resolved")
+    await resolved.click()
+    await reader.wait_for_url("**tab=resolved")
+    await expect(reader.get_by_role("combobox", name="Search")).to_have_value(f"type:{type}")
+    await reader.goto(f"{server.url}/inbox?q=is:pending is:resolved type:{type}")
+    await expect(reader.locator("#tabs [aria-current]")).to_have_count(0)
+
+
 async def test_search_field_completes_the_last_word(server: Server, reader: Page, type: str) -> None:
     ask(server, type=type, title="one")
     field = reader.get_by_role("combobox", name="Search")

@@ -16,6 +16,7 @@ from assent.kernel import canonical
 from assent.review.model.calls.arguments import mapping
 from assent.review.model.calls.payments import AMOUNT, CURRENCY
 from assent.review.model.questions import argument_in_words, headline
+from assent.review.model.secrets import MASK
 from assent.review.model.titles import LONGEST, X_TITLE, filled
 from assent.surfaces.web import renderers
 from assent.surfaces.web.language import gettext as _
@@ -53,12 +54,8 @@ def row_summary(item: View) -> str:
         return "" if told == item["title"] else told
     if several:
         return " · ".join(sentence(row, call) for call in calls[1:_MOST_PARTS])
-    said = heading(row)
-    return ", ".join(
-        argument_in_words(name, value)
-        for name, value in mapping(calls[0]["args"]).items()
-        if not _says(said, name, value, mapping(calls[0]["args"]))
-    )
+    said, args = heading(row), mapping(calls[0]["args"])
+    return ", ".join(f"{name}: {_text(value)}" for name, value in args.items() if not _says(said, name, value, args))
 
 
 def sentence(item: View, action: View) -> str:
@@ -133,7 +130,7 @@ def _parts(args: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The first short arguments: their labels, if they say something, and values. An amount has its currency."""
     currency, obvious = _currency(args), False
     for name, value in args.items():
-        if isinstance(value, dict | list) or value is None or value == "" or name == currency:
+        if isinstance(value, dict | list) or value in (None, "", MASK) or name == currency:
             continue
         text = _text(value)
         if name == AMOUNT:

@@ -15,7 +15,7 @@ from assent.errors import Invalid
 from assent.kernel import durations
 from assent.review.model.items import ItemStatus
 
-_STATUSES: dict[str, tuple[ItemStatus, ...]] = {
+STATUSES: dict[str, tuple[ItemStatus, ...]] = {
     "pending": (ItemStatus.PENDING, ItemStatus.REVISION_REQUESTED),
     "resolved": (ItemStatus.APPROVED, ItemStatus.REJECTED, ItemStatus.EXPIRED, ItemStatus.CANCELLED),
     "revision": (ItemStatus.REVISION_REQUESTED,),
@@ -45,7 +45,7 @@ SORTS = {"newest": "-created_at", "oldest": "created_at", "deadline": "deadline"
 GROUPS = ("agent", "thread", "type")
 _ORDERS = {"sort": tuple(SORTS), "group": GROUPS}
 FIELDS = ("is", "id", "older", "newer", *_COLUMNS, *_ORDERS)
-WORDS = (*_STATUSES, *_FLAGS, "snoozed", "claimed")
+WORDS = (*STATUSES, *_FLAGS, "snoozed", "claimed")
 _LONGEST = 500
 _FIRST_ID = "00000000-0000-0000-0000-000000000000"
 _LAST_ID = _FIRST_ID.replace("0", "f")
@@ -174,8 +174,8 @@ def _terms(source: str) -> list[str]:
 
 
 def _is(value: str, statuses: set[ItemStatus], columns: dict[str, tuple[object, ...]], marks: set[str]) -> None:
-    if value in _STATUSES:
-        statuses.update(_STATUSES[value])
+    if value in STATUSES:
+        statuses.update(STATUSES[value])
     elif value in _FLAGS:
         column, wanted = _FLAGS[value]
         columns[column] = (wanted,)

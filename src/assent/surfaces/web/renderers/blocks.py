@@ -191,7 +191,7 @@ class Money(Block):
     label: str = "Amount"
 
     def __post_init__(self) -> None:
-        amount = Value(amounts.grouped(plain(self.amount))).text
+        amount = Value(amounts.filled(plain(self.amount), plain(self.currency))).text
         _set(self, amount=amount, currency=Value(self.currency).text, label=plain(self.label))
 
 

@@ -94,4 +94,4 @@ def _payee(payment: Args) -> object:
 
 
 def _digits(payment: Args) -> str:
-    return amounts.grouped(plain(payment[AMOUNT]))
+    return amounts.filled(plain(payment[AMOUNT]), text(payment, *CURRENCY))

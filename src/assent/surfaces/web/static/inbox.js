@@ -540,8 +540,10 @@ async function readContext() {
 
 function tick() {
   for (const time of all("time")) {
-    const text = relative((Date.now() - Date.parse(time.dateTime)) / 1000);
-    if (text) time.textContent = text;
+    const seconds = (Date.now() - Date.parse(time.dateTime)) / 1000;
+    const { now, soon } = document.getElementById("live")?.dataset ?? {};
+    const near = seconds >= 0 || time.textContent === now ? now : soon; // the clocks may differ by seconds
+    time.textContent = relative(seconds) || (near ?? time.textContent);
   }
 }
 setInterval(tick, 30_000);

@@ -42,8 +42,16 @@ class Wanted:
     @property
     def by_tab(self) -> bool:
         """Whether the tab selects the statuses, because the search does not."""
-        wanted = filters.parse(self.text)
+        wanted = self._parsed
         return not (wanted.statuses or any(name == "execution" for name, _ in wanted.columns))
+
+    @property
+    def shown(self) -> str:
+        """The tab of the items that are listed; empty if the search asks for both kinds."""
+        is_open = {status.open for status in self._parsed.statuses}
+        if self.by_tab or not is_open:
+            return self.tab if self.by_tab else ""
+        return TABS[0 if True in is_open else 1] if len(is_open) == 1 else ""
 
     @property
     def closed(self) -> bool:
@@ -71,6 +79,14 @@ class Wanted:
         facts = {"inbox": self.inbox, "q": self.q, "tab": "" if self.tab == "pending" else self.tab, **more}
         query = urlencode({name: value for name, value in facts.items() if value})
         return f"?{query}" if query else ""
+
+    def on_tab(self, tab: str) -> str:
+        """URL of the same search on another tab. Statuses in the search, which would win, are left out."""
+        q = self.q
+        for status in self.chosen("is"):
+            if status in filters.STATUSES:
+                q = filters.toggled(q, "is", status)
+        return "/inbox" + replace(self, q=q.strip()).query(tab=tab if tab != TABS[0] else "")
 
     def with_term(self, field: str, value: str) -> str:
         """URL of the same list with this filter toggled."""

@@ -16,14 +16,20 @@ def grouped(text: str) -> str:
     return text if amount is None else format(amount, ",f")
 
 
+def filled(text: str, currency: str) -> str:
+    """As `grouped`, with the cents of a known currency filled up: `249.90`."""
+    amount, sign = read(text), _SIGNS.get(currency.upper())
+    if amount is None or sign is None or sign in _WHOLE:
+        return grouped(text)
+    is_short = 0 <= -int(amount.as_tuple().exponent) < 2
+    return format(amount.quantize(Decimal("0.01"), context=_EXACT) if is_short else amount, ",f")
+
+
 def priced(text: str, currency: str) -> str:
     """The amount with its currency: `€249.90`, `12 XAU`. Every digit stays; cents are filled up."""
-    amount, sign = read(text), _SIGNS.get(currency.upper())
-    if amount is None or sign is None:
-        return f"{grouped(text)} {currency}"
-    cents = -int(amount.as_tuple().exponent)
-    padded = amount.quantize(Decimal("0.01"), context=_EXACT) if 0 <= cents < 2 and sign not in _WHOLE else amount
-    digits = format(padded, ",f")
+    digits, sign = filled(text, currency), _SIGNS.get(currency.upper())
+    if read(text) is None or sign is None:
+        return f"{digits} {currency}"
     return f"-{sign}{digits[1:]}" if digits.startswith("-") else f"{sign}{digits}"
 
 

@@ -144,9 +144,10 @@ async def test_call_stopped_at_a_breakpoint_continues_without_answers(server: Se
 async def test_wrong_answer_is_an_error_of_the_tool_and_the_question_stays(server: ServerProcess) -> None:
     async with connected(server.url) as client:
         paused = structured(await client.call_tool("hitl", {"text": "x"}))
-        arguments = {"thread_id": paused["thread_id"], "answers": {"0" * 32: "yes"}}
-        refused = await client.call_tool("continue_run", arguments)
-        assert refused.is_error
+        for answers in ({"0" * 32: "yes"}, {"mine": "yes"}, {paused["questions"][0]["id"]: "yes", "mine": "yes"}):
+            arguments = {"thread_id": paused["thread_id"], "answers": answers}
+            refused = await client.call_tool("continue_run", arguments)
+            assert refused.is_error, answers
         assert structured(await client.call_tool("continue_run", {"thread_id": paused["thread_id"]})) == paused
         unknown = await client.call_tool("continue_run", {"thread_id": "0197c5a0-0000-7000-8000-000000000000"})
         assert unknown.is_error

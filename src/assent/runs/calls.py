@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from assent.errors import BadRequest
+from assent.errors import BadRequest, Invalid
 from assent.identity.model.access import Principal, Scope
+from assent.review.dialects.answers import is_interrupt_id
 from assent.runs.runs import Runs
 from assent.runs.threads.threads import Threads
 from assent.threads.bus import Subscription
@@ -96,6 +97,7 @@ class Calls:
         if newest is None:
             raise BadRequest("the thread has no runs yet")
         if answers:
+            _require_ids(answers)
             request = RunRequest(newest.assistant_id, command={"resume": dict(answers)})
             return await self.begin(caller, thread_id, request)
         if newest.status.active:
@@ -121,3 +123,10 @@ class Calls:
             raise
         frames.close()
         return await self.ended(caller, run, await self._runs.result(caller, run.thread_id, run.id))
+
+
+def _require_ids(answers: Mapping[str, Any]) -> None:
+    """An object with any other key would be the answer itself, by position."""
+    for name in answers:
+        if not is_interrupt_id(name):
+            raise Invalid(f"answers: {name[:100]!r} is not the id of a question")

@@ -15,6 +15,7 @@ from a2a.client.client_factory import ClientFactory
 from a2a.types.a2a_pb2 import (
     CancelTaskRequest,
     GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
     ListTasksRequest,
     Message,
     Part,
@@ -23,9 +24,16 @@ from a2a.types.a2a_pb2 import (
     StreamResponse,
     SubscribeToTaskRequest,
     Task,
+    TaskPushNotificationConfig,
     TaskState,
 )
-from a2a.utils.errors import InvalidParamsError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
+from a2a.utils.errors import (
+    InvalidParamsError,
+    PushNotificationNotSupportedError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
 from google.protobuf.json_format import MessageToDict, ParseDict
 
 from tests.e2e.holding import Gates
@@ -232,6 +240,14 @@ async def test_push_notifications_are_refused_by_their_own_error(server: ServerP
         for method in ("CreateTaskPushNotificationConfig", "tasks/pushNotificationConfig/set"):
             refused = await http.post("/a2a/chat", json={"jsonrpc": "2.0", "id": 1, "method": method, "params": {}})
             assert refused.json()["error"]["code"] == -32003
+    wanted = TaskPushNotificationConfig(url="https://hooks.example/a")
+    async with agent(server.url, "chat") as client:
+        task = await task_of(client, says("hi"))
+        wanted.task_id = task.id
+        with pytest.raises(PushNotificationNotSupportedError):
+            await client.create_task_push_notification_config(wanted)
+        with pytest.raises(PushNotificationNotSupportedError):
+            await client.list_task_push_notification_configs(ListTaskPushNotificationConfigsRequest(task_id=task.id))
 
 
 async def test_waiting_task_is_canceled(server: ServerProcess) -> None:

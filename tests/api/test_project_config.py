@@ -156,6 +156,17 @@ async def test_disabled_part_is_not_found_and_the_others_are_served(opened: Open
     assert (await client.get("/ok")).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("part", "off"),
+    [("a2a", {"a2a"}), ("store", {"store"}), ("runs", {"crons", "event_streaming"}), ("webhooks", set())],
+)
+async def test_info_tells_which_parts_are_disabled(opened: Open, part: str, off: set[str]) -> None:
+    client = (await opened(http={f"disable_{part}": True})).client()
+    flags = (await client.get("/info")).json()["flags"]
+    served = {"assistants", "crons", "store", "event_streaming", "mcp", "a2a", "strict_resume"}
+    assert {name for name in served if not flags[name]} == off
+
+
 async def test_disabled_runs_leave_threads_but_no_way_to_start(opened: Open) -> None:
     client = (await opened(http={"disable_runs": True})).client()
     thread = (await client.post("/threads", json={})).json()["thread_id"]

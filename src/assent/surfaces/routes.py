@@ -177,7 +177,7 @@ def _apis(
     yield deployments.routes(services.deployments, settings.public_url)
     yield assistants.routes(engine.assistants)
     yield store.routes(engine.items)
-    yield system.routes(engine.metrics)
+    yield system.routes(engine.metrics, parts.without(engine.project.loaded.http.disabled))
     calls = Calls(engine.runs, engine.threads)
     yield mcp.routes(engine.assistants, calls)
     yield inbox_mcp.routes(engine.inbox, settings.cors_origins)

@@ -34,7 +34,11 @@ def part_of(path: str) -> str | None:
     return "runs" if "runs" in rest else "threads"
 
 
+def without(disabled: Collection[str]) -> frozenset[str]:
+    """The parts that are not served. Crons and event streaming start runs, so they go with them."""
+    return frozenset((*disabled, "crons", "event_streaming") if "runs" in disabled else disabled)
+
+
 def served(routes: Iterable[BaseRoute], disabled: Collection[str]) -> list[BaseRoute]:
-    """Event streaming starts runs, so it goes with them."""
-    off = {*disabled, *(["event_streaming"] if "runs" in disabled else [])}
+    off = without(disabled)
     return [route for route in routes if part_of(getattr(route, "path", "")) not in off]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -15,11 +15,13 @@ from assent.surfaces.http.public import public
 from assent.surfaces.http.routing import router
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+_SERVED = ("assistants", "crons", "store", "event_streaming", "mcp", "a2a", "strict_resume")
 
 
-def routes(metrics: Metrics) -> APIRouter:
+def routes(metrics: Metrics, off: Collection[str] = ()) -> APIRouter:
+    """`off`: the parts of the API that are not served."""
     api = router("", "system")
-    document = _info()
+    document = _info(off)
 
     @api.get("/info")
     @public
@@ -35,9 +37,9 @@ def routes(metrics: Metrics) -> APIRouter:
     return api
 
 
-def _info() -> dict[str, Any]:
+def _info(off: Collection[str]) -> dict[str, Any]:
     tracing = dict.fromkeys(("langsmith", "langsmith_tracing_replicas", "langsmith_tracing_session_on_runs"), False)
-    served = dict.fromkeys(("assistants", "crons", "store", "event_streaming", "mcp", "a2a", "strict_resume"), True)
+    served = {name: name not in off for name in _SERVED}
     nothing = {"project_id": None, "host_revision_id": None, "revision_id": None, "tenant_id": None}
     return {
         "version": version("assent"),

@@ -265,6 +265,19 @@ async def test_a_body_that_is_no_command_is_refused(http: httpx.AsyncClient, bod
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_argument")
 
 
+@pytest.mark.parametrize("content", [b"", b"{", b'{"id": 1, "id": 2}', b'{"id": NaN}'])
+async def test_a_body_that_is_not_json_is_refused(http: httpx.AsyncClient, content: bytes) -> None:
+    for path in ("commands", "stream/events"):
+        headers = {"content-type": "application/json"}
+        answer = await http.post(f"/threads/{new_id()}/{path}", content=content, headers=headers)
+        assert (answer.status_code, answer.json()["detail"]) == (400, "Invalid JSON in request body")
+
+
+async def test_a_malformed_answer_to_a_thread_that_never_ran_is_named(http: httpx.AsyncClient) -> None:
+    told = await command(http, new_id(), "input.respond", interrupt_id=5)
+    assert (told["error"], told["message"]) == ("invalid_argument", "input.respond requires an interrupt_id.")
+
+
 @pytest.mark.parametrize("channels", [None, [], "values", ["debug"], [1], ["custom:"], ["values"] * 2000])
 async def test_a_bad_selection_is_refused(http: httpx.AsyncClient, client: LangGraphClient, channels: Any) -> None:
     answer = await http.post(f"/threads/{await new_thread(client)}/stream/events", json={"channels": channels})

@@ -230,9 +230,9 @@ def test_a_command_has_a_number_and_a_method(sent: Any) -> None:
 def test_an_answer_is_always_by_id() -> None:
     """An unknown key would make the answer positional."""
     with pytest.raises(CommandError, match="Unknown interrupt"):
-        answered({"interrupt_id": "decisions", "response": "yes"}, "assistant")
+        answered({"interrupt_id": "decisions", "response": "yes"})
     given = [{"interrupt_id": "0" * 32, "response": 1}, {"interrupt_id": "1" * 32, "response": 2}]
-    assert answered({"responses": given, "goto": "x"}, "a")["command"] == {
+    assert answered({"responses": given, "goto": "x"})["command"] == {
         "resume": {"0" * 32: 1, "1" * 32: 2},
         "goto": "x",
     }

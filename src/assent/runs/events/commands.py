@@ -60,10 +60,11 @@ class Commands:
         return {"run_id": run.id}
 
     async def _respond(self, caller: Principal, thread_id: str, command: Command) -> dict[str, Any]:
+        fields = commands.answered(command.params)
         assistant_id = await self._runs.assistant_of(caller, thread_id)
         if assistant_id is None:
             raise CommandError(commands.NO_RUN, "No interrupted run is bound to this thread.")
-        await self._create(caller, thread_id, commands.answered(command.params, assistant_id))
+        await self._create(caller, thread_id, {**fields, "assistant_id": assistant_id})
         return {}
 
     async def _create(self, caller: Principal, thread_id: str, fields: dict[str, Any]) -> Run:

@@ -77,11 +77,12 @@ def started(params: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def answered(params: dict[str, Any], assistant_id: str) -> dict[str, Any]:
-    """The fields of the run that `input.respond` asks for: answers by the ids of their questions."""
+def answered(params: dict[str, Any]) -> dict[str, Any]:
+    """The fields of the run that `input.respond` asks for: answers by the ids of their questions. The assistant is the
+    one of the thread."""
     steering = {name: params[name] for name in ("update", "goto") if params.get(name) is not None}
     command = {"resume": answers_in(params), **steering}
-    return {"assistant_id": assistant_id, "command": command, **_configured(params)}
+    return {"command": command, **_configured(params)}
 
 
 def answers_in(params: dict[str, Any]) -> dict[str, Any]:

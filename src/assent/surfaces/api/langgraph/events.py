@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Response, WebSocket
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import ValidationError
 
-from assent.errors import AssentError, BadRequest
+from assent.errors import AssentError, BadRequest, InvalidJson
 from assent.kernel import jsonable
 from assent.runs.events.commands import Commands
 from assent.runs.events.model.channels import BadSelection, counted, selection
@@ -19,7 +19,7 @@ from assent.runs.events.streams import EventStreams, ThreadEvents
 from assent.runs.runs import Runs
 from assent.surfaces.api.langgraph import streams
 from assent.surfaces.api.langgraph.event_sockets import EventSocket
-from assent.surfaces.api.langgraph.routing import router
+from assent.surfaces.api.langgraph.routing import BodyRequest, LangGraphRoute, router
 from assent.surfaces.api.langgraph.runbody import RunBody
 from assent.surfaces.http.authentication import Caller
 from assent.surfaces.http.errors import invalid
@@ -32,8 +32,22 @@ _EVENTS: _Responses = {
 _COMMANDED: _Responses = {200: {"description": "The answer to the command: its result, or an error with its code."}}
 
 
+class _EventRequest(BodyRequest):
+    """The protocol answers a body that is not JSON as any other body that is no command."""
+
+    async def json(self) -> Any:
+        try:
+            return await super().json()
+        except InvalidJson as error:
+            raise BadRequest(error.message, hint=error.hint) from None
+
+
+class _EventRoute(LangGraphRoute):
+    request_class = _EventRequest
+
+
 def routes(runs: Runs, events: EventStreams) -> APIRouter:
-    api = router("", "events")
+    api = router("", "events", _EventRoute)
     commands = Commands(runs, _run_request)
 
     @api.post("/threads/{thread_id}/commands", responses=_COMMANDED)

@@ -6,7 +6,7 @@ Parsing is strict, and the same for every database: Postgres cannot store U+0000
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, ClassVar
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict
@@ -56,6 +56,8 @@ async def _require_storable(text: bytes, value: Any) -> None:
 
 
 class LangGraphRoute(DeferredRoute):
+    request_class: ClassVar[type[BodyRequest]] = BodyRequest
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
         field = self.body_field
@@ -69,7 +71,7 @@ class LangGraphRoute(DeferredRoute):
             return await handle(request)
 
         async def strict(request: Request) -> Response:
-            return await executed(BodyRequest(as_json(request.scope), request.receive), read)
+            return await executed(self.request_class(as_json(request.scope), request.receive), read)
 
         return strict
 
@@ -81,8 +83,6 @@ def _require_declared(request: Request) -> None:
         raise InvalidJson(NOT_JSON, hint=error.hint) from None
 
 
-def router(prefix: str, tag: str) -> APIRouter:
+def router(prefix: str, tag: str, route_class: type[LangGraphRoute] = LangGraphRoute) -> APIRouter:
     failures: dict[int | str, dict[str, Any]] = {"4XX": {"model": Failure}, "5XX": {"model": Failure}}
-    return APIRouter(
-        prefix=prefix, tags=[tag], route_class=LangGraphRoute, responses=failures, strict_content_type=False
-    )
+    return APIRouter(prefix=prefix, tags=[tag], route_class=route_class, responses=failures, strict_content_type=False)

@@ -53,6 +53,14 @@ def thread(http: httpx.Client) -> str:
         ("after_seconds", {"after_seconds": True}),
         ("interrupt_before", {"interrupt_before": 5}),
         ("durability", {"durability": "x"}),
+        ("stream_subgraphs", {"stream_subgraphs": 0}),
+        ("stream_resumable", {"stream_resumable": 1}),
+        ("checkpoint_during", {"checkpoint_during": 0}),
+        ("config.max_concurrency", {"config": {"max_concurrency": 0}}),
+        ("config.max_concurrency", {"config": {"max_concurrency": "5"}}),
+        ("config.run_name", {"config": {"run_name": 5}}),
+        ("input.a[0].b is an integer beyond 64 bits", {"input": {"a": [{"b": 2**64}]}}),
+        ("command.update.text is an integer beyond 64 bits", {"command": {"update": {"text": -(2**63) - 1}}}),
     ],
 )
 def test_a_field_of_the_wrong_shape_is_refused_by_its_name(
@@ -79,6 +87,43 @@ def test_an_update_by_pairs_reaches_the_state(http: httpx.Client, thread: str) -
     body = {"assistant_id": "echo", "command": {"update": [["text", "a"], ["reply", "b"]], "goto": "echo"}}
     answer = http.post(f"/threads/{thread}/runs/wait", json=body)
     assert answer.json() == {"text": "a", "reply": "a"}
+
+
+@pytest.mark.parametrize("command", [{}, {"update": None}, {"goto": []}, {"goto": ""}, {"update": {}, "goto": None}])
+def test_a_command_that_asks_nothing_counts_as_absent(http: httpx.Client, thread: str, command: Any) -> None:
+    answer = http.post(f"/threads/{thread}/runs/wait", json={**ECHO, "command": command})
+    assert answer.json() == {"text": "a", "reply": "a"}
+
+
+def test_long_integers_in_metadata_and_config_stay_exact(http: httpx.Client, thread: str) -> None:
+    long = {"long": 10**30}
+    http.patch(f"/threads/{thread}", json={"metadata": {"of_thread": 10**25}})
+    given = {"metadata": long, "config": {"configurable": long}}
+    assert http.post(f"/threads/{thread}/runs/wait", json={**ECHO, **given}).json() == {"text": "a", "reply": "a"}
+    [latest, *_] = http.post(f"/threads/{thread}/history", json={"limit": 5, "metadata": long}).json()
+    assert (latest["metadata"]["long"], latest["metadata"]["of_thread"]) == (10**30, 10**25)
+
+
+def test_long_integers_in_a_state_are_refused(http: httpx.Client, thread: str) -> None:
+    http.post(f"/threads/{thread}/runs/wait", json=ECHO)
+    update = {"values": {"text": 2**64}}
+    refused = [
+        http.post(f"/threads/{thread}/state", json=update),
+        *(
+            http.post("/threads", json={"metadata": {"graph_id": "echo"}, "supersteps": [{"updates": [written]}]})
+            for written in (
+                {**update, "as_node": "echo"},
+                {"command": {"update": {"text": 2**64}}, "as_node": "echo", "values": None},
+            )
+        ),
+    ]
+    assert [answer.status_code for answer in refused] == [422] * 3, [answer.text for answer in refused]
+    assert all("beyond 64 bits" in answer.json()["detail"] for answer in refused)
+
+
+def test_the_name_of_a_run_is_that_of_its_events(http: httpx.Client) -> None:
+    body = {**ECHO, "config": {"run_name": "mine"}, "stream_mode": ["events"]}
+    assert '"name":"mine"' in http.post("/runs/stream", json=body).text
 
 
 def test_null_field_counts_as_absent(http: httpx.Client, thread: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -14,11 +15,12 @@ from assent.kernel.fair_threads import alone
 _READ_AT_ONCE = 128 * 1024
 
 
-def dump(value: Any) -> str:
+def dump(value: Any, *, default: Callable[[Any], Any] | None = None) -> str:
+    """`default` writes what is not JSON."""
     try:
-        return orjson.dumps(value).decode()
+        return orjson.dumps(value, default=default).decode()
     except TypeError:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=default)
 
 
 def load_beside_loop(text: bytes) -> Any:

@@ -26,6 +26,7 @@ from assent.runs import cancellation as cancelling
 from assent.runs.assistants.assistants import Assistants
 from assent.runs.headers import with_headers
 from assent.runs.start import start
+from assent.runs.storable import require_storable
 from assent.runs.threads.read_access import ReadAccess
 from assent.runs.threads.states import put_state
 from assent.threads.access import ThreadAccess
@@ -118,6 +119,7 @@ class Runs:
             self._targets.check_url(request.webhook)
         texts = {name: getattr(request, name) for name in ("metadata", "config", "context")}
         await documents.require_given(self._store.limits, **texts)
+        await require_storable(input=request.input, command=request.command)
 
     async def create_all(self, caller: Principal, requests: Sequence[RunRequest]) -> list[Run]:
         """Creates several runs in one transaction, each with its own thread."""

@@ -21,7 +21,7 @@ from assent.runs import cancellation
 from assent.runs.admission import Arrival, arrive, resumed_from_outside
 from assent.runs.continuation import note_configuration
 from assent.threads.model.assistants import Assistant
-from assent.threads.model.configs import DECISION, clean_configurable, clean_metadata, clean_run_metadata, merge
+from assent.threads.model.configs import DECISION, LIMITS, clean_configurable, clean_metadata, clean_run_metadata, merge
 from assent.threads.model.identities import Identity, stand_in
 from assent.threads.model.runs import Cancel, Cancelled, Run, Strategy, durable, either
 from assent.threads.model.threads import Thread, ThreadStatus
@@ -247,11 +247,11 @@ def kwargs_of(request: RunRequest, config: dict[str, Any], context: dict[str, An
 
 def _setting(arrival: Arrival) -> tuple[dict[str, Any], dict[str, Any]]:
     """The config and the context. A continuation keeps those of the earlier run, even if the assistant has changed;
-    only the recursion limit may differ."""
+    only its limits may differ."""
     request, assistant, before = arrival.request, arrival.assistant, arrival.before
     if before is not None:
-        limit = {name: value for name, value in (request.config or {}).items() if name == "recursion_limit"}
-        return {**before.kwargs["config"], **limit}, before.kwargs["context"]
+        limits = {name: value for name, value in (request.config or {}).items() if name in LIMITS}
+        return {**before.kwargs["config"], **limits}, before.kwargs["context"]
     config, context = merge(request.config, request.context, {"config": assistant.config, "context": assistant.context})
     headers = clean_configurable(request.headers)
     return {**config, "configurable": {**config["configurable"], **headers}}, context

@@ -13,7 +13,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-import orjson
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     WRITES_IDX_MAP,
@@ -29,6 +28,7 @@ from langgraph.checkpoint.serde.types import ERROR, INTERRUPT
 
 from assent.errors import StateError
 from assent.identity.model.access import DEFAULT_TENANT
+from assent.kernel import jsontext
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.runs import losses
@@ -125,7 +125,7 @@ class StoreSaver(BaseCheckpointSaver[int]):
         known = self._known(scope)
         encoder = Encoder(self.serde, known)
         data = self._encoded(encoder, checkpoint)
-        facts = orjson.dumps(get_checkpoint_metadata(config, metadata), default=str).decode()
+        facts = jsontext.dump(get_checkpoint_metadata(config, metadata), default=str)
         parent, new = config["configurable"].get("checkpoint_id"), list(encoder.new.values())
         stored = Stored(checkpoint["id"], ns, parent, FORMAT, data, facts, len(data) + encoder.size)
         with losses.noted():
@@ -206,7 +206,7 @@ class StoreSaver(BaseCheckpointSaver[int]):
         saved = CheckpointTuple(
             _config(thread_id, stored.ns, stored.checkpoint_id),
             self._checkpoint(decoder, stored),
-            cast(CheckpointMetadata, orjson.loads(stored.metadata)),
+            cast(CheckpointMetadata, jsontext.load(stored.metadata)),
             parent,
             pending,
         )
@@ -259,7 +259,7 @@ def _unfinished(writes: Sequence[StoredWrite]) -> list[StoredWrite]:
 
 
 def _matches(stored: Header, wanted: dict[str, Any]) -> bool:
-    facts = orjson.loads(stored.metadata) if wanted else {}
+    facts = jsontext.load(stored.metadata) if wanted else {}
     return all(name in facts and facts[name] == value for name, value in wanted.items())
 
 

@@ -24,6 +24,7 @@ from assent.review.threads.breakpoints import open_breakpoint
 from assent.review.threads.secrets import Secrets, View, require_all_unmasked
 from assent.runs.engine import outcomes, states
 from assent.runs.engine.histories import Address, Edit, Histories, Update
+from assent.runs.storable import require_storable
 from assent.threads.access import ThreadAccess
 from assent.threads.model.runs import Outcome, Run, RunStatus, next_in_line
 from assent.threads.model.threads import Thread, ThreadStatus, contained, resting
@@ -111,6 +112,7 @@ class ThreadStates:
         the new checkpoint. Refused while a run is active."""
         caller.require(Scope.RUNS_WRITE)
         await require_all_unmasked(values=update.values)
+        await require_storable(values=update.values)
         if update.values is not None:
             await self._store.read(caller.tenant, quotas.require_storage)
         async with self._secrets.refusals(caller, thread_id), noted(self._store, caller):

@@ -24,6 +24,7 @@ from assent.review.threads.answers import require_withdrawal
 from assent.review.threads.secrets import Secrets, require_all_unmasked
 from assent.runs.engine.histories import Edit, Histories, Update
 from assent.runs.project.project import Project
+from assent.runs.storable import require_storable
 from assent.runs.threads import copying, removal
 from assent.runs.threads.copying import Past
 from assent.runs.threads.states import OnState, ThreadStates, existing_thread, put_state, shown_thread
@@ -91,11 +92,13 @@ class Threads:
     ) -> Thread:
         """Creates a thread, with the history in `supersteps`, which requires a graph in its metadata."""
         caller.require(Scope.RUNS_WRITE)
-        await require_all_unmasked(supersteps=[[update.values for update in step] for step in supersteps])
+        written = _written(supersteps)
+        await require_all_unmasked(**written)
         new_thread_id = thread_id or new_id()
         visible, wanted = await self._may.create(caller, new_thread_id, metadata or {}, if_exists=if_exists)
         cleaned = clean_metadata(wanted)
         await documents.require_given(self._store.limits, metadata=cleaned)
+        await require_storable(**written)
         past = await self._past(caller.tenant, new_thread_id, cleaned, supersteps) if supersteps else None
         facts: dict[str, Any] = {
             "lifetime": lifetime or self.sweep.lifetime,
@@ -332,6 +335,12 @@ def _may_hide(query: Query) -> bool:
 
 def _contains(thread: Thread, query: Query) -> bool:
     return contained(query.values, thread.values) and contained(query.metadata, thread.metadata)
+
+
+def _written(supersteps: Sequence[Sequence[Update]]) -> dict[str, Any]:
+    """What the updates write, by value or by command."""
+    values = [[update.values for update in step] for step in supersteps]
+    return {"supersteps": values, "commands": [[update.command for update in step] for step in supersteps]}
 
 
 def _check(query: Query) -> None:

@@ -15,7 +15,9 @@ IDENTITY = "langgraph_auth_"
 """Prefix of the config keys with the attributes of the actor."""
 _OUR_PREFIXES = ("__", "checkpoint_", IDENTITY, "langgraph_request_id")
 _OUR_TAGS = "langsmith:"
-_KEPT = ("tags", "recursion_limit")
+LIMITS = ("recursion_limit", "max_concurrency")
+"""How a graph is executed; nodes work the same with others."""
+_KEPT = ("tags", "run_name", *LIMITS)
 
 
 def clean_configurable(named: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from assent.errors import ThreadBusy, ThreadWaits
-from assent.threads.model.configs import DECISION, IDENTITY
+from assent.threads.model.configs import DECISION, IDENTITY, LIMITS
 from assent.threads.model.threads import Interrupts
 
 _OF_TASKS = frozenset(f"langgraph_{name}" for name in ("step", "node", "triggers", "path", "checkpoint_ns"))
@@ -84,8 +84,8 @@ class Run:
     @property
     def setting(self) -> tuple[Any, ...]:
         """The graph, actor, config, context and metadata that nodes see. Without the attributes of the actor, which may
-        change, and the limit of recursions."""
-        config = {name: value for name, value in (self.kwargs.get("config") or {}).items() if name != "recursion_limit"}
+        change, and the limits of its execution."""
+        config = {name: value for name, value in (self.kwargs.get("config") or {}).items() if name not in LIMITS}
         configurable = {k: v for k, v in (config.pop("configurable", None) or {}).items() if not k.startswith(IDENTITY)}
         metadata = {**(config.pop("metadata", None) or {}), **self.metadata}
         shown = {name: value for name, value in metadata.items() if name not in {*_OF_TASKS, DECISION}}

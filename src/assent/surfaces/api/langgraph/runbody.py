@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field, StrictBool, field_validator
 
 from assent.kernel.limits import MOST_LISTED
 from assent.surfaces.api.langgraph.schemas import Body, Config
@@ -60,8 +60,8 @@ class RunBody(BaseModel):
     context: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     stream_mode: list[Mode] = Field(["values"], min_length=1, max_length=MOST_LISTED)
-    stream_subgraphs: bool = False
-    stream_resumable: bool = False
+    stream_subgraphs: StrictBool = False
+    stream_resumable: StrictBool = False
     interrupt_before: Nodes = None
     interrupt_after: Nodes = None
     multitask_strategy: Strategy | None = None
@@ -70,7 +70,7 @@ class RunBody(BaseModel):
     on_disconnect: Literal["cancel", "continue"] | None = None
     on_completion: Literal["delete", "keep"] | None = None
     durability: Literal["sync", "async", "exit"] | None = None
-    checkpoint_during: bool | None = None
+    checkpoint_during: StrictBool | None = None
     webhook: str | None = Field(None, max_length=2000)
 
     @field_validator("stream_mode", mode="before")
@@ -88,7 +88,7 @@ class RunBody(BaseModel):
         return RunRequest(
             assistant_id=self.assistant_id,
             input=self.input,
-            command=self.command.model_dump(exclude_unset=True) if self.command else None,
+            command=self._command(),
             checkpoint=self._fork(),
             config=dict(self.config) if self.config is not None else None,
             context=self.context,
@@ -105,6 +105,11 @@ class RunBody(BaseModel):
             durability=self.durability or ("exit" if self.checkpoint_during is False else "async"),
             webhook=self.webhook,
         )
+
+    def _command(self) -> dict[str, Any] | None:
+        """None if it neither answers nor steers."""
+        given = self.command.model_dump(exclude_unset=True) if self.command else {}
+        return {name: value for name, value in given.items() if value or name == "resume"} or None
 
     def _fork(self) -> dict[str, Any] | None:
         if self.checkpoint is not None:

@@ -30,7 +30,7 @@ from assent.threads.run_requests import RunRequest
 Modes = Annotated[list[str] | None, Query(max_length=MOST_LISTED)]
 LastEvent = Annotated[str | None, Header(alias="last-event-id")]
 Limit = Annotated[int, Query(ge=1, le=1000)]
-Offset = Annotated[int, Query(ge=0)]
+Offset = Annotated[int, Query(ge=0, le=2**31 - 1)]
 
 _STOPPING_SECONDS = 5.0
 _THREAD_MODES = ("run_modes", "lifecycle", STATE_UPDATE)

@@ -39,12 +39,14 @@ class Body(BaseModel):
 
 
 class Config(TypedDict, total=False):
-    """A RunnableConfig as clients send it; keys beyond these are kept."""
+    """A RunnableConfig as clients send it. Runs use these keys."""
 
     __pydantic_config__ = ConfigDict(strict=True, extra="allow")  # type: ignore[misc]
 
     tags: Annotated[list[str], Field(max_length=MOST_LISTED)]
     recursion_limit: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    max_concurrency: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    run_name: Annotated[str, Field(max_length=200)]
     configurable: Object
     metadata: Object
 

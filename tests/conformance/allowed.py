@@ -36,6 +36,169 @@ def _only_ours(theirs: Any, ours: Any) -> bool:
     return theirs is NOTHING
 
 
+def _refuses(theirs: Any, ours: Any) -> bool:
+    """Their answer is accepted by LangGraph's server, or fails it; ours is a refusal with its reason."""
+    return ours in (400, 404, 409, 422) if isinstance(ours, int) else ours is NOTHING
+
+
+def _takes(theirs: Any, ours: Any) -> bool:
+    """LangGraph's server refuses it, or fails."""
+    return theirs >= 400 and ours < 300 if isinstance(theirs, int) else theirs is NOTHING
+
+
+_OF_FIELDS = [
+    Allowed(
+        "Postgres cannot store U+0000: refused in bodies and parameters, the same on both databases",
+        r"^field/.*\.((object of )?U\+0000|a%00b)\.(status|body)$",
+        _refuses,
+    ),
+    Allowed("null is the same as absent", r"^field/.*\]\.null\."),
+    Allowed(
+        "a key that occurs twice has no single meaning: refused", r"^field/.* body \[\d+\]\.a key twice\.", _refuses
+    ),
+    Allowed(
+        "a wrong parameter is 422 everywhere, also where LangGraph's server ignores it or answers 400 or 404",
+        r"^field/[\w ]+\?(\w+) \[\d+\]\.",
+        _refuses,
+    ),
+    Allowed("`check_db` may also be written as true or false", r"^field/ok\?check_db \[\d+\]\.(true|false)\.", _takes),
+    Allowed("an empty list of modes is none", r"^field/thread stream\?stream_modes \[\d+\]\.\[\]\.", _takes),
+    Allowed(
+        "integers stay exact; LangGraph's server makes those beyond 64 bits decimal numbers",
+        r"^field/.*\.huge( number)?\.body(\.metadata|\.payload\.\w+|\.__error__|\.values)?(\.\w+)*$",
+        lambda theirs, ours: "1e+2" in str(theirs) or isinstance(theirs, float),
+    ),
+    Allowed(
+        "an integer beyond 64 bits, which no checkpoint can store, is refused",
+        r"^field/(run|start|state change|new cron|cron of a thread|cron change)/\S+ .*\.huge\.",
+        lambda theirs, ours: _refuses(theirs, ours) or ours == "error",
+    ),
+    Allowed(
+        "limits, offsets, lifetimes and versions have a range",
+        r"^field/[\w ]+/(limit|offset|max_depth|ttl|ttl\.ttl|version|after_seconds|config\.recursion_limit) "
+        r"\[\d+\]\.(zero|negative|huge)\.",
+        _refuses,
+    ),
+    Allowed(
+        "a lifetime names its minutes",
+        r"^field/(new thread|thread change)/ttl \[\d+\]\.(empty object|object)\.",
+        _refuses,
+    ),
+    Allowed(
+        "an empty text is no id",
+        r"^field/(new thread/thread_id|(new assistant|crons|cron count|new cron|cron of a thread)/assistant_id"
+        r"|(crons|cron count)/thread_id) .*\.empty text\.",
+        _refuses,
+    ),
+    Allowed(
+        "malformed ids are refused, not answered with 400",
+        r"^field/threads/ids .*\.list of text\.status$",
+        _refuses,
+    ),
+    Allowed(
+        "a step without updates is refused",
+        r"^field/thread with steps/supersteps\.0\.updates .*\.empty list\.",
+        _refuses,
+    ),
+    Allowed(
+        "a state that no node can have written is 400, where LangGraph's server says 422 or fails",
+        r"^field/(thread with steps/supersteps\.0\.updates\.0\.values|state change/values\.log) \[\d+\]\.",
+        _refuses,
+    ),
+    Allowed(
+        "a step may be a command; LangGraph's server fails with 500",
+        r"^field/thread with steps/supersteps\.0\.updates\.0\.command .*\.object\.",
+        _takes,
+    ),
+    Allowed(
+        "a search by values finds threads; LangGraph's server fails as soon as one has none (contract, §1.15)",
+        r"^field/(threads|thread count)/values(\.x)? ",
+        _takes,
+    ),
+    Allowed(
+        "answers that fit no question are refused (rulings *Second clicks*, *What an answer must look like*)",
+        r"^field/(run|stateless run)/command\.resume ",
+        _refuses,
+    ),
+    Allowed(
+        "a command that asks nothing is none; LangGraph's server fails the run",
+        r"^field/(run|stateless run)/command(\.update|\.goto)? .*\.body",
+        lambda theirs, ours: "UnboundLocalError" in str(theirs) or "internal error" in str(theirs) or theirs is NOTHING,
+    ),
+    Allowed(
+        "`command.update` may be the whole state, which graphs with named keys ignore",
+        r"^field/(run|stateless run)/command\.update \[\d+\]\.(list of \w+|object)\.body",
+    ),
+    Allowed(
+        "fields of runs and crons that are documented are honoured or refused, wherever they are (ruling *Fields*)",
+        r"^field/((stateless )?run|(new )?cron( of a thread| change)?)/(config\.metadata|on_completion|checkpoint"
+        r"|checkpoint_id|checkpoint\.checkpoint_id|interrupt_before|interrupt_after|multitask_strategy|if_not_exists|after_seconds"
+        r"|on_run_completed) ",
+        _refuses,
+    ),
+    Allowed(
+        "only the documented keys of a config have a meaning, and `configurable` cannot address checkpoints",
+        r"^field/(run|stateless run)/config\.(max_concurrency|run_name|unknown|configurable\.\w+) ",
+    ),
+    Allowed(
+        "`feedback_keys` and `langsmith_tracer` do nothing here, whatever they are (ruling *Fields*)",
+        r"^field/(run|stateless run)/(feedback_keys|langsmith_tracer) ",
+    ),
+    Allowed(
+        "an unknown checkpoint is 404, a malformed one is 422",
+        r"^field/state change/(checkpoint_id|checkpoint\.checkpoint_id) ",
+        _refuses,
+    ),
+    Allowed(
+        "the state of an unknown checkpoint has no address",
+        r"^field/state at/checkpoint\.checkpoint_id .*\.(checkpoint|checkpoint_id)$",
+    ),
+    Allowed(
+        "the thread of a checkpoint is the one of the path, whatever the address says",
+        r"^field/(state at|state change|history)/checkpoint\.thread_id ",
+        _takes,
+    ),
+    Allowed(
+        "`before` may be the id alone, as in the SDK",
+        r"^field/history/before .*\.(empty text|text|number as text)\.",
+        _takes,
+    ),
+    Allowed("`before.configurable` must be an address", r"^field/history/before\.configurable ", _refuses),
+    Allowed("the input of a cron may be any JSON, as that of a run", r"^field/.*cron.*/input ", _takes),
+    Allowed(
+        "what would be refused when a cron fires is refused when it is created; an `end_time` that is a text stops all"
+        " crons of LangGraph's server",
+        r"^field/.*cron.*/(end_time|timezone) ",
+        _refuses,
+    ),
+    Allowed(
+        "a body without fields is 422, also where LangGraph's server fails",
+        r"^field/[\w ]+ body \[\d+\]\.(object|huge number)\.",
+        _refuses,
+    ),
+    Allowed(
+        "a search without a prefix finds items; LangGraph's server fails with 500",
+        r"^field/items( body|/namespace_prefix) ",
+        _takes,
+    ),
+    Allowed(
+        "negative limits and offsets of the store, and wrong operators, are refused",
+        r"^field/(items|namespaces)/",
+        _refuses,
+    ),
+    Allowed("0 is false", r"^field/new item/index .*\.zero\.", _takes),
+    Allowed("the number of a command is an integer", r"^field/start/id \[\d+\]\.(true|false|huge)\."),
+    Allowed(
+        "the config and the metadata of a command must be objects",
+        r"^field/start/params\.(config|config\.configurable|metadata) .*\.body\.",
+    ),
+    Allowed(
+        "a refused command has the status and the details of the runs API, and texts of our own",
+        r"^field/(start|respond)/.*\.body\.(error|message|status|code|hint|errors|request_id)$",
+    ),
+    Allowed("HEAD is answered on `/ok`; pages and streams are 405", r"^field/methods of .* \[\d\]\.(status|allow)"),
+]
+
 ALLOWED: list[Allowed] = [
     Allowed(
         "a run may have begun when it is shown",
@@ -300,6 +463,7 @@ ALLOWED: list[Allowed] = [
     Allowed(
         "a request without a key declares its body as JSON (ruling *Bodies and origins*)", r"^life/content type \w+ "
     ),
+    *_OF_FIELDS,
     Allowed("Assent's name and instructions", r"^mcp/.*\.result\.(instructions|serverInfo\.(name|version))$"),
     Allowed("an unknown cursor is refused, not ignored", r"^mcp/tools at an unknown cursor "),
     Allowed("the result of a tool, also as JSON", r"^mcp/call.*\.structuredContent$", _only_ours),

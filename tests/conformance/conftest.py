@@ -26,6 +26,8 @@ from tests.missing import missing
 from tests.postgres import SESSION, locked
 
 GRAPHS = Path(__file__).parent / "graphs"
+_OF_CLIENTS = Path(__file__).parents[1] / "graphs"
+"""The graphs of `tests/e2e`, as far as LangGraph's server can load them: it has no LangChain."""
 JOBS = 40
 """How many runs LangGraph's server executes at once. It polls for new ones, so that a run takes about a second."""
 
@@ -97,6 +99,9 @@ _OWN: dict[int, subprocess.Popen[bytes]] = {}
 def _started(folder: Path, name: str, command: Any) -> dict[str, int]:
     place = folder / name
     shutil.copytree(GRAPHS, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    (place / "clients").mkdir(exist_ok=True)
+    for module in ("echo", "slow", "questions", "nested", "streams"):
+        shutil.copy(_OF_CLIENTS / f"{module}.py", place / "clients")
     served, process = begin(command, place)
     _OWN[process.pid] = process
     return {"port": served.port, "pid": process.pid}

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from tests.conformance.cases import CASES, CONTINUE, GRAPHS, Case
+from tests.conformance.generated import generated
 from tests.conformance.lives import lives
 from tests.conformance.protocols import protocols
 from tests.conformance.requests import REFUSED
@@ -25,7 +26,8 @@ def scenarios() -> dict[str, Scenario]:
         made[f"{graph}/assistant"] = partial(assistant, graph=graph)
     for name, (method, path, body) in REFUSED.items():
         made[f"refused/{name}"] = partial(refused, method=method, path=path, body=body)
-    return made | protocols() | lives() | {f"general/{name}": scenario for name, scenario in _GENERAL.items()}
+    made |= protocols() | lives() | generated()
+    return made | {f"general/{name}": scenario for name, scenario in _GENERAL.items()}
 
 
 def _of_case(case: Case) -> Iterator[tuple[str, Scenario]]:

@@ -54,6 +54,25 @@ class Talk:
         """A request whose answer is not recorded."""
         await self._http.request(method, path)
 
+    async def refusal(self, method: str, path: str) -> None:
+        """Only the status and the methods that are allowed instead are recorded."""
+        async with asyncio.timeout(_SECONDS), self._http.stream(method, path) as response:
+            allowed = response.headers.get("allow", "").replace(" ", "").split(",")
+            self.note(f"{method} {path}", status=response.status_code, allow=sorted(allowed))
+
+    async def opened(self, method: str, path: str, **options: Any) -> None:
+        """The status of a stream without an end, or the refusal."""
+        async with asyncio.timeout(_SECONDS), self._http.stream(method, path, **options) as response:
+            refused = response.status_code != 200
+            body = _body(response) if refused and await response.aread() is not None else None
+            self._note(f"{method} {path}", response, body)
+
+    async def made(self, name: str, path: str, body: str) -> str:
+        """The id of something that the conversation needs; not recorded."""
+        headers = {"content-type": "application/json"}
+        answer = await self._http.post(path, content=body, headers=headers)
+        return str(answer.json()[name])
+
     async def numbers(self, method: str, path: str, **options: Any) -> list[str]:
         """The ids of the frames of a stream that ends."""
         async with asyncio.timeout(_SECONDS), self._http.stream(method, path, **options) as response:

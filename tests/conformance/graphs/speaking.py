@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, Syst
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt import ToolNode
+from langgraph.types import interrupt
 
 
 def _speaks(text: str, identity: str, **options: Any) -> Any:
@@ -89,3 +90,20 @@ tools = (
     .add_edge("tools", "model")
     .compile()
 )
+
+
+async def _reply(state: MessagesState) -> Any:
+    model = GenericFakeChatModel(messages=iter([AIMessage(f"you said: {state['messages'][-1].text}")]))
+    return {"messages": [await model.ainvoke(state["messages"])]}
+
+
+def _review(state: MessagesState) -> Any:
+    """Asks as LangChain's middleware does, which LangGraph's server does not have here."""
+    action = {"name": "send_email", "args": {"to": "a@b.c"}, "description": "an email"}
+    config = {"action_name": "send_email", "allowed_decisions": ["approve", "reject"]}
+    answer = interrupt({"action_requests": [action], "review_configs": [config]})
+    return {"messages": [AIMessage(f"done: {answer['decisions'][0]['type']}")]}
+
+
+chat = _one("talk", _reply)
+hitl_batched = _one("review", _review)

@@ -83,6 +83,16 @@ def test_a_correction_after_a_booking_changes_it() -> None:
     assert (call["args"]["event_id"], call["args"]["start"]) == ("id-coffee-with-jo", "2026-11-17T17:00:00+01:00")
 
 
+def test_a_weekday_in_another_week_than_the_event_is_asked_about() -> None:
+    conversation = talk(event("Review", at(26, 9)))
+    asked = question(conversation.say("move the review to Friday"))
+    assert "Which day do you mean: Friday 20 November or Friday 27 November?" in asked
+    [call] = conversation.answer("Friday 27 November").tool_calls
+    assert call["args"]["start"] == "2026-11-27T09:00:00+01:00"
+    [call] = talk(event("Review", at(19, 9))).say("move the review to Friday").tool_calls
+    assert call["args"]["start"] == "2026-11-20T09:00:00+01:00"
+
+
 def test_deleting_names_one_event() -> None:
     [call] = talk().say("Gym at 6pm is off").tool_calls
     assert (call["name"], call["args"]) == ("delete_event", {"calendar_id": "primary", "event_id": "id-gym"})
@@ -166,6 +176,7 @@ class TestChinese:
             ("后天晚上七点一刻聚餐", "the day after tomorrow at 7:15 pm"),
             ("大后天中午十二点聚餐一个半小时", "in 3 days at 12:00 pm 聚餐 for 90 minutes"),
             ("下个月5号下午三点半去银行", "on 5 December 2026 at 3:30 pm"),
+            ("安排一下周四下午三点开会", "安排一下 Thursday at 3:00 pm 开会"),
             ("取消周五的牙医", "取消 Friday 的牙医"),
         ],
     )

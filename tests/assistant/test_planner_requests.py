@@ -18,7 +18,7 @@ from assent.assistant.evaluation.grades import Grade, Outcome, Proposal, grade
 from assent.assistant.evaluation.report import Graded, scores
 from assent.assistant.evaluation.requests import Request, SetUp
 from assent.assistant.planner.routing import route
-from tests.assistant.planner_talk import TOOLS, Talk, event, schema
+from tests.assistant.planner_talk import APPROVED, TOOLS, Talk, event, schema
 
 FOLDER = Path(__file__).parent / "requests"
 MEASURED = {
@@ -66,10 +66,8 @@ class Trial(Talk):
         proposals: list[Proposal] = []
         message = self.say(text)
         while True:
-            asked = [call["args"]["question"] for call in message.tool_calls if call["name"] == "request_clarification"]
-            proposals += [
-                self._proposal(call) for call in message.tool_calls if call["name"] != "request_clarification"
-            ]
+            asked = [call["args"]["question"] for call in message.tool_calls if call["name"] == CLARIFY]
+            proposals += [self._proposal(call) for call in message.tool_calls if call["name"] in APPROVED]
             if asked or not message.tool_calls:
                 return self._ended(message, asked, proposals)
             if len(proposals) >= calls:

@@ -134,10 +134,22 @@ def _new_start(goal: Change, event: Event, now: datetime) -> tuple[datetime | No
     if goal.shift:
         when = dates.moment_of(event.start + timedelta(minutes=goal.shift))
     elif goal.when.timed or goal.when.dated:
+        if question := _which_week(goal.when, event, now):
+            return None, question
         when = dates.moment_of(event.start).joined(goal.when)
     else:
         return None, None
     return dates.start_of(when, now)
+
+
+def _which_week(when: dates.When, event: Event, now: datetime) -> str | None:
+    """A weekday alone may be meant in the week of the event, or as the next one."""
+    if not when.bare or when.day is None:
+        return None
+    there = event.start.date() + timedelta(days=when.day.weekday() - event.start.weekday())
+    if there == when.day or there <= now.date():
+        return None
+    return say("which day of", days=say("or").join(replies.day(day, now) for day in (when.day, there)))
 
 
 def _new_minutes(goal: Change, event: Event, start: datetime) -> tuple[int | None, str | None]:

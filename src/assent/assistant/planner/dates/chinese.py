@@ -155,15 +155,18 @@ _PHRASES: tuple[tuple[str, Callable[[re.Match[str]], str | None]], ...] = (
     (rf"(?P<n>{_N})个?(?:周|星期|礼拜)(?:之|以)?后", lambda match: f"in {number(match['n'])} weeks"),
     (rf"(?P<length>{_LENGTH.replace('?P<', '?P<in_')})(?:之|以)?后", lambda match: _later(match)),
     (
-        r"(?P<which>下下个?|下个?|这个?|本|上个?)?(?:周|星期|礼拜)(?P<day>[一二三四五六日天](?![点个])|[1-7](?![0-9点个:：]))",
+        r"(?P<which>(?<!一)下下?个?|这个?|本|(?<!早)(?<!晚)上个?)?(?:周|星期|礼拜)(?P<day>[一二三四五六日天](?![点个])|[1-7](?![0-9点个:：]))",
         _week,
     ),
-    (r"(?P<which>下|这|本)个?(?:周末|星期末)", lambda match: f"{_WEEK_PHRASES[match['which'][0]]} weekend"),
+    (r"(?P<which>(?<!一)下|这|本)个?(?:周末|星期末)", lambda match: f"{_WEEK_PHRASES[match['which'][0]]} weekend"),
     (r"周末", lambda match: "on the weekend"),
-    (r"(?P<which>下|这|本)个?(?:周|星期|礼拜)(?!会|报|年)", lambda match: f"{_WEEK_PHRASES[match['which'][0]]} week"),
+    (
+        r"(?P<which>(?<!一)下|这|本)个?(?:周|星期|礼拜)(?!会|报|年)",
+        lambda match: f"{_WEEK_PHRASES[match['which'][0]]} week",
+    ),
     (rf"(?:(?P<year>[0-9]{{4}})年)?(?P<month>{_N})月(?P<day>{_N})[号日]?", _date),
     (r"(?:月|年)(?:底|初|中旬?)", lambda match: "at the end of the month"),
-    (r"(?P<which>下)个?月(?![0-9一二三四五六七八九十]+[号日])", lambda match: "next month"),
+    (r"(?P<which>(?<!一)下)个?月(?![0-9一二三四五六七八九十]+[号日])", lambda match: "next month"),
     (
         r"(?<![月0-9一二三四五六七八九十])(?P<day>[0-9]{1,2}|[一二三]?十?[一二三四五六七八九十])号(?!楼|会议室|线|馆|厅|院)",
         _nth,
@@ -171,7 +174,7 @@ _PHRASES: tuple[tuple[str, Callable[[re.Match[str]], str | None]], ...] = (
     (r"(?:改天|最近|有空的时候|过几天|过两天|以后|回头)", lambda match: "some day"),
     (r"(?:待会儿?|一会儿|稍后|等下|晚点)", lambda match: "later"),
 )
-_DAY_OF_MONTH = r"(?P<which>下个?月|这个?月|本月)(?P<day>[0-9一二三四五六七八九十]+)[号日]"
+_DAY_OF_MONTH = r"(?P<which>(?<!一)下个?月|这个?月|本月)(?P<day>[0-9一二三四五六七八九十]+)[号日]"
 _CLOCKS: tuple[tuple[str, Callable[[re.Match[str]], str | None]], ...] = (
     (rf"{_CLOCK}\s*(?:到|至|[-–—～])\s*{_CLOCK.replace('?P<', '?P<to_')}", _span),
     (_CLOCK, lambda match: f"at {_clock(match)}"),

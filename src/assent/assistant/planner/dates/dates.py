@@ -42,7 +42,7 @@ _HALF_ONLY = re.compile(
 @dataclass(frozen=True, slots=True)
 class When:
     """The day, time and length that a text gives. `dial` is a time whose half of the day is not known; a doubt is a
-    question."""
+    question; `bare` is a day that was given by its weekday alone."""
 
     day: date | None = None
     clock: time | None = None
@@ -53,6 +53,7 @@ class When:
     day_doubt: str | None = None
     clock_doubt: str | None = None
     length_doubt: str | None = None
+    bare: bool = False
 
     @property
     def timed(self) -> bool:
@@ -78,7 +79,8 @@ class When:
             dial = None if clock else dial
         elif doubt and said is self and self.dial and later.half:
             clock, doubt = on_dial(self.dial, later.half)
-        return When(day.day, clock, dial, half, length.minutes, length.until, day.day_doubt, doubt, length.length_doubt)
+        doubts = (day.day_doubt, doubt, length.length_doubt)
+        return When(day.day, clock, dial, half, length.minutes, length.until, *doubts, bare=day.bare)
 
 
 def in_half(when: When, answer: str) -> When | None:

@@ -67,7 +67,7 @@ _ARTICLE = re.compile(
 )
 _PREPOSITION = r"(?:on|at|for|from|in|to|by|of|starting|beginning|and|or|around|,|;|-|–|—|\.|!|\?|:)"
 _FILLER = re.compile(
-    r"\b(?:please|pls|thanks|thank\s+you|for\s+(?:me|us)|(?:or|and)\s+so|if\s+possible|sharp|instead|then|i\s+said"
+    r"\b(?:please|pls|thanks|thank\s+you|for\s+(?:me|us)|(?:or|and)\s+so|if\s+possible|sharp|instead|then|booked|i\s+said"
     r"|i\s+mean)\b",
     re.IGNORECASE,
 )

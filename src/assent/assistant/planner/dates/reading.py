@@ -45,6 +45,7 @@ class _Reader:
         self.minutes: int | None = None
         self.until: time | None = None
         self.named_today: str | None = None
+        self.bare = False
         self.day_doubt: str | None = None
         self.clock_doubt: str | None = None
         self.length_doubt: str | None = None
@@ -57,9 +58,9 @@ class _Reader:
             self._doubt_clock(f"{clock_time:%H:%M}", "other half")
             clock_time = None
         self._suspect(day)
-        said = When(
-            day, clock_time, dial, None, self.minutes, self.until, self.day_doubt, self.clock_doubt, self.length_doubt
-        )
+        doubts = (self.day_doubt, self.clock_doubt, self.length_doubt)
+        bare = self.bare and day is not None and not self.days
+        said = When(day, clock_time, dial, None, self.minutes, self.until, *doubts, bare=bare)
         return said.joined(When(half=self.half)) if self.half else said
 
     def _take(self, pattern: re.Pattern[str], handle: Callable[[re.Match[str]], bool | None]) -> None:
@@ -235,6 +236,7 @@ class _Reader:
         elif "this" in which and "coming" not in which:
             self._bounded(match, this_week, self.weekdays)
         else:
+            self.bare = not which.strip()
             self._bounded(match, self.today + timedelta(days=ahead), self.weekdays)
 
     def month_day(self, match: re.Match[str]) -> None:

@@ -22,7 +22,7 @@ _I = re.IGNORECASE
 _POLITE = re.compile(
     r"^\s*(?:(?:please|pls|plz|hi|hello|hey|ok(?:ay)?|so|and|also|then|kindly|assistant|thanks|just)\b[\s,!.]*"
     r"|(?:sorry|actually|oops|oh|hmm|well|um|wait)\b[\s,!.]+|no\b(?:\s*[,.!]\s*|\s+(?=wait\b))"
-    r"|(?:(?:can|could)\s+(?:you|u|we|i)|(?:would|will)\s+(?:you|u))\s+(?:please\s+)?(?:be\s+so\s+kind\s+as\s+to\s+)?(?!have)"
+    r"|(?:(?:can|could)\s+(?:you|u|we|i)|(?:would|will)\s+(?:you|u))\s+(?:please\s+)?(?:be\s+so\s+kind\s+as\s+to\s+)?"
     r"|(?:i\s+(?:want|need|would\s+like)|i['’]d\s+like|i\s+wish)\s+(?:you\s+)?to\s+|let['’]?s\s+"
     r"|go\s+ahead\s+and\s+)+",
     _I,

@@ -112,6 +112,8 @@ INTENTS = (
           rf"{_REF}\s+(?:is|was|got|has\s+been|are)\s+(?:off|cancell?ed|not\s+happening|called\s+off)",
           r"(?:i['’]?m|i\s+am|we['’]?re|we\s+are)\s+(?:not|no\s+longer)\s+(?:going\s+to|attending|coming\s+to)\s+"
           r"(?P<ref>(?!be\b).+)",
+          r"take\s+(?P<ref>.+?)\s+(?:off|out\s+of|from)\s+(?:my|the)\s+(?:calendar|diary|agenda)",
+          rf"(?:i|we)\s+no\s+longer\s+need\s+{_REF}",
           r"(?:取消|删除|删掉|取消掉)(?:它|那个|这个)?",
           r"(?:取消|删除|删掉|去掉|移除|撤销|撤掉)掉?(?P<ref>.+)",
           rf"{_THE}(?:都|给)?(?:取消|删除|删掉|去掉|撤销|删)掉?",
@@ -120,10 +122,11 @@ INTENTS = (
          changes.delete, "cancel the dentist", "Gym at 6pm is off", "delete my haircut on Saturday from my calendar",
          "取消明天的牙医", "今晚不去健身了"),
     _row("invite", Role.UPDATE, "event",
-         (rf"invite\s+(?P<who>.+?)\s+(?:to|for)\s+{_REF}",
+         (rf"(?:invite|include)\s+(?P<who>.+?)\s+(?:to|for|in)\s+{_REF}",
           r"add\s+(?P<who>(?-i:[A-ZÀ-Þ]).+?|\S+@\S+)\s+to\s+(?P<ref>(?:the|my|our|tomorrow['’]?s)\s+"
           r"(?!(?:\w+\s+)?calendar\b).+?)",
-          r"(?:邀请|叫上|拉上|加上|请)(?P<who>.+?)(?:来|去)?(?:参加|加入|出席)(?P<ref>.+)"),
+          r"(?:邀请|叫上|拉上|加上|请|让)(?P<who>.+?)(?:来|去|也)*(?:参加|加入|出席)(?P<ref>.+)",
+          r"(?P<ref>.+?)(?:加上|叫上|邀请)(?P<who>.+)"),
          changes.invite, "invite Dana to the dentist", "邀请小张参加牙医"),
     _row("rename", Role.UPDATE, "event",
          (rf"{verb('rename')}\s+{_REF}\s+(?:to|as|into)\s+{_NEW}",
@@ -137,10 +140,12 @@ INTENTS = (
          changes.relocate, "set the location of the dentist to Room 12", "牙医的地点改为三号楼"),
     _row("stretch", Role.UPDATE, "event",
          (rf"{_LONGER}\s+{_REF}\s+by\s+{_LENGTH}", rf"make\s+{_REF}\s+{_LENGTH}\s+(?P<verb>longer|shorter)",
+          rf"(?P<verb>add)\s+{_LENGTH}\s+to\s+{_REF}",
           rf"{_THE}(?P<verb>延长|加长|缩短|减少){_LONG}"),
          changes.stretch, "extend the dentist by 30 minutes", "make the dentist 15 minutes longer", "把牙医延长半小时"),
     _row("length", Role.UPDATE, "event",
          (rf"{_LONGER}\s+{_REF}\s+to\s+{_LENGTH}", rf"make\s+{_REF}\s+(?:last\s+)?{_LENGTH}(?:\s+long)?",
+          rf"{_REF}\s+(?:should|must|has\s+to|needs\s+to)\s+(?:last|take|be)\s+{_LENGTH}(?:\s+long)?",
           rf"{_THE}(?:延长|加长|缩短|减少)(?:到|至|为){_LONG}"),
          changes.lengthen, "make the dentist two hours long", "牙医延长到两个小时"),
     _row("until", Role.UPDATE, "event", (rf"{_LONGER}\s+{_REF}\s+(?:to|until|till)\s+{_NEW}",), changes.until,
@@ -149,7 +154,7 @@ INTENTS = (
          (rf"{_LONGER}\s+{_REF}", rf"make\s+{_REF}\s+(?P<verb>longer|shorter)"),
          changes.unsaid_length, "make the dentist longer"),
     _row("shift", Role.UPDATE, "event",
-         (rf"(?P<verb>{verb('move')}|make)\s+(?:(?P<early>back|forward|up|out)\s+)?{_REF}\s+"
+         (rf"(?P<verb>{verb('move')}|make|start)\s+(?:(?P<early>back|forward|up|out)\s+)?{_REF}\s+"
           rf"(?:(?P<way>back|forward|up|out|earlier|later)\s+)?(?:by\s+)?{_LENGTH}"
           r"(?:\s+(?P<late>earlier|later|back|forward|ahead))?",
           rf"{_THE}(?:(?P<later>{_LATER})|(?P<sooner>{_EARLIER}))(?:了|吧)?{_LONG}"),
@@ -163,6 +168,8 @@ INTENTS = (
          changes.retime_or_ask, "把牙医改到下午四点", "把牙医改个时间"),
     _row("moved", Role.UPDATE, "event",
          (rf"(?:do|have|hold|start|make)\s+{_REF}\s+(?=at\b|on\b){_NEW}\s+(?:instead|rather)(?:\s+(?:of|than)\s+.+)?",
+          rf"(?:do(?!\s+(?:i|we|you)\b)|(?:i|we)(?:['’]d|\s+would)\s+rather\s+(?:have|do))\s+{_REF}\s+(?=at\b|on\b){_NEW}",
+          rf"(?:can|could)\s+{_REF}\s+(?:start|begin|be)\s+(?=at\b|on\b){_NEW}\s+(?:instead|rather)(?:\s+(?:of|than)\s+.+)?",
           rf"{_REF}\s+(?:has|have|is|was|got)\s+(?:been\s+)?(?:moved|rescheduled|pushed|postponed)\s+to\s+{_NEW}"),
          changes.retime, "could we do the dentist at 3pm instead of 2pm?", "the dentist has moved to Sunday"),
     _row("book a room", Role.ROOM, "start",
@@ -193,6 +200,7 @@ INTENTS = (
     _row("when", Role.EVENTS, "",
          (r"(?:when(?:['’]?s|\s+is|\s+are|\s+do\s+(?:i|we)\s+have|\s+does)|what\s+time(?:['’]?s|\s+is))\s+(?P<ref>.+?)",
           r"when\s+(?:do|am|will)\s+(?:i|we)\s+(?:meet|meeting|see|seeing)\s+(?P<ref>.+?)",
+          r"(?:what\s+time|(?:which|what)\s+day|when)\s+(?:does|is|will)\s+(?P<ref>.+?)(?:\s+(?:start|begin|end|be))?",
           r"how\s+long\s+(?:does|will)\s+(?P<ref>.+?)\s+(?:last|be)",
           r"(?:(?:tell|check|see|know)\s+(?:me\s+)?(?:if|whether)|is|are)\s+(?P<ref>(?:the|my)\s+.+?)\s+(?:is\s+)?"
           r"(?=(?:on|at)\b).+\bor\b.+",
@@ -207,9 +215,9 @@ INTENTS = (
          (rf"(?:what(?:['’]?s|\s+is|\s+are|\s+do|\s+have|\s+does)?|how\s+many)\b.*"
           rf"\b(?:{_EVENTS}|on|up|next|planned|coming|i\s+have|happening|today|tomorrow)\b.*",
           r"what\s+(?:does|do)\s+.*\blook\s+like\b.*",
-          rf"(?:show|list|tell|give|read|check)\b.*\b(?:{_EVENTS}|day|week|weekend|month|today|tomorrow)\b.*",
+          rf"(?:show|list|tell|give|read|check)\b.*\b(?:{_EVENTS}|\w*day|week|weekend|month|tomorrow)\b.*",
           rf"(?:do|have)\s+(?:i|we)\s+(?:have|got)\b.*|(?:any|anything)\b.*\b(?:on|{_EVENTS}|planned)\b.*",
-          r"(?:is\s+there\s+(?:anything|something)|are\s+there\s+any\s+(?:events|meetings|appointments))\b.*",
+          r"(?:is\s+(?:there\s+)?(?:anything|something)|are\s+there\s+any\s+(?:events|meetings|appointments))\b.*",
           r"(?:who\s+am\s+i|who\s+are\s+we)\s+(?:meeting|seeing|having)\b.*",
           r"how\s+busy\b.*|how\s+does\s+my\s+\w+\s+look\b.*|(?:my\s+)?(?:calendar|agenda)\b.*|my\s+schedule\b.*",
           rf".*(?:{_SHOW}).*",

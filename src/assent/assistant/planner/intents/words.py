@@ -24,13 +24,15 @@ NOUNS_ZH = (
 
 VERBS: dict[str, dict[str, str]] = {
     "create": {
-        **dict.fromkeys(("schedule", "create", "pencil in", "add", "plan", "arrange", "organise", "organize"), ""),
+        **dict.fromkeys(
+            ("schedule", "create", "pencil in", "add", "plan", "arrange", "organise", "organize", "fix up"), ""
+        ),
         **dict.fromkeys(("set up", "put", "block", "block off", "block out", "enter", "reserve"), ""),
         "book": r"(?:\s+(?:me|us)\s+in(?:\s+for)?)?",
         "make": r"(?!\s+(?:sure|it|that|do)\b)",
         "set": r"(?!\s+(?:the|my)\b)",
         "remind me": r"(?:\s+(?:to|of|about))?(?!\s+(?:what|when|where|who|why|how|if|whether|which)\b)",
-        "have": r"(?=\s+(?:an?|the)\b(?!\s+(?:nice|great|good|lovely|safe|fun|wonderful)\b))",
+        "have": rf"(?=\s+(?:an?\b|another|{NOUNS})\b(?!\s+(?:nice|great|good|lovely|safe|fun|wonderful)\b))",
         "new": rf"(?=\s+{_EVENT})",
         **dict.fromkeys(
             ("i", "we"), rf"(?:\s+have(?:\s+got)?|['’]ve(?:\s+got)?)(?=\s+(?:an?|another|my|our|the|{NOUNS})\b)"
@@ -39,10 +41,11 @@ VERBS: dict[str, dict[str, str]] = {
     "move": {
         **dict.fromkeys(("move", "reschedule", "shift", "postpone", "push", "delay", "bring", "change", "put off"), ""),
         "put": r"(?=\s+.+\s(?:back|forward)\b)",
+        **dict.fromkeys(("swap", "switch", "bump"), r"(?=\s+.+\sto\b)"),
         "set": r"(?=\s+(?:the|my)\b.*\bto\b)",
     },
     "delete": dict.fromkeys(
-        ("cancel", "delete", "remove", "drop", "scrap", "erase", "clear", "call off", "get rid of"), ""
+        ("cancel", "delete", "remove", "unschedule", "drop", "scrap", "erase", "clear", "call off", "get rid of"), ""
     ),
     "length": dict.fromkeys(("extend", "lengthen", "prolong", "shorten"), ""),
     "rename": dict.fromkeys(("rename", "retitle"), ""),

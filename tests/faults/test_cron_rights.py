@@ -122,6 +122,21 @@ async def test_only_the_owner_sees_the_data_of_the_runs(quiet: Arena) -> None:
     assert (await quiet.agent.get(f"{CRONS}/{cron['cron_id']}")).json()["payload"]["input"] == data["input"]
 
 
+@pytest.mark.promise("P10")
+async def test_secrets_in_metadata_are_masked_and_matched_for_the_owner_only(quiet: Arena) -> None:
+    metadata = {"team": "a", "api_key": "hunter2", "inner": [{"token": "hunter2"}]}
+    cron = await _cron(quiet.agent, None, "gated", metadata=metadata)
+    for client, shown in ((quiet.agent, True), (quiet.ana, False)):
+        read = await client.get(f"{CRONS}/{cron['cron_id']}")
+        assert read.json()["metadata"]["team"] == "a"
+        assert ("hunter2" in read.text) is shown
+        for filter in ({"api_key": "hunter2"}, {"inner": [{"token": "hunter2"}]}):
+            counted = await client.post(f"{CRONS}/count", json={"metadata": filter})
+            listed = (await client.post(f"{CRONS}/search", json={"metadata": filter})).json()
+            assert (counted.json(), len(listed)) == (int(shown), int(shown)), filter
+        assert (await client.post(f"{CRONS}/count", json={"metadata": {"team": "a"}})).json() == 1, "the control"
+
+
 @pytest.mark.parametrize("end", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
 async def test_end_time_beyond_the_calendar_is_refused(quiet: Arena, end: str) -> None:
     body = {"assistant_id": "gated", "schedule": "0 * * * *", "end_time": end}

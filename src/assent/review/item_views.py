@@ -29,7 +29,7 @@ from assent.review.model.policies import Risk
 from assent.review.model.questions import TOO_MANY, Action, ItemType, Question, Verb, headline
 from assent.review.model.routing import advised
 from assent.review.model.search.terms import shown_args
-from assent.review.model.secrets import Cover, Text, shown_schema
+from assent.review.model.secrets import SECRET_NAMES, Text, shown_schema
 from assent.review.rows import decisions, grants, items
 from assent.review.rows.secrets import asks_itself, covering, covering_of, known_items
 from assent.review.threads import elsewhere
@@ -46,8 +46,6 @@ _LONGEST_ARGUMENTS, _MOST_SHOWN = 400, 20
 _LONGEST_RESULT = 4_000
 
 _RISKS = [risk.value for risk in Risk]
-_NAMES = Cover()
-"""Masks values that are secret by their name alone."""
 
 
 def summary(tx: Tx, item: Item) -> View:
@@ -259,7 +257,7 @@ def _risk(case: Case, action: Action) -> View:
 def _asked(case: Case, question: Question) -> Json:
     """The value as it was raised; left out if it contains a secret, which could be anywhere in it."""
     asked = case.revision.asked
-    secret = TOO_MANY in question.problems or case.holds_secrets or _NAMES.holds(asked)
+    secret = TOO_MANY in question.problems or case.holds_secrets or SECRET_NAMES.holds(asked)
     return None if secret or case.words.inside(asked) != asked else asked
 
 

@@ -17,6 +17,7 @@ from assent.review.model.json_texts import is_document
 from assent.review.model.secrets import (
     EVERYTHING,
     MASK,
+    SECRET_NAMES,
     Cover,
     Text,
     is_secret_name,
@@ -37,7 +38,6 @@ _CALL_PARTS = ("tool_call_chunk", "server_tool_call_chunk")
 """Content blocks of the event protocol."""
 _SCHEMA = frozenset({"type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"})
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_NAMES = Cover()
 _SHORTEST_NUMBER = 3
 CHUNK = "AIMessageChunk"
 
@@ -64,7 +64,7 @@ class Covering:
 
     def __call__(self, value: Json) -> Json:
         self._words.add(self._secrets(value))
-        return self._covered(value, _NAMES, ())
+        return self._covered(value, SECRET_NAMES, ())
 
     def within(self, work: float) -> Covering:
         """Limits the work, because other callers wait: beyond it, every text is masked as a whole."""
@@ -109,7 +109,7 @@ class Covering:
         tool = next((value[field] for field in _TOOLS if isinstance(value.get(field), str)), None)
         reviewed = next((self._calls[value[field]] for field in _IDS if _is_in(value.get(field), self._calls)), None)
         if place is None or (tool is None and reviewed is None and not _is_later_part(value)):
-            return None, _NAMES, None
+            return None, SECRET_NAMES, None
         cover = self._cover_for(tool) if tool else EVERYTHING if reviewed is None else reviewed
         return place, cover if reviewed is None else cover.joined(reviewed), tool
 
@@ -137,7 +137,9 @@ class Covering:
         if name in _UNFINISHED or (name == "error" and holder.get("type") == "invalid_tool_call"):
             return self._unfinished(value)
         if _is_schema(holder, name):
-            return {field: self._covered(shown_schema(inner, field), _NAMES, ()) for field, inner in value.items()}
+            return {
+                field: self._covered(shown_schema(inner, field), SECRET_NAMES, ()) for field, inner in value.items()
+            }
         return self._covered(value, cover, path)
 
     def _arguments(self, value: Json, cover: Cover) -> Json:
@@ -158,7 +160,7 @@ class Covering:
     def _text_or(self, value: Json) -> Json:
         return self._text(value) if isinstance(value, str) else value
 
-    def _text(self, text: str, cover: Cover = _NAMES, path: tuple[str, ...] = ()) -> str:
+    def _text(self, text: str, cover: Cover = SECRET_NAMES, path: tuple[str, ...] = ()) -> str:
         if _UUID.fullmatch(text) and text not in self._words:
             return text
         inner = _document(text)

@@ -187,6 +187,10 @@ EVERYTHING = Cover(marked=frozenset({(ANY,)}))
 """The cover of a call about which too little is known."""
 
 
+SECRET_NAMES = Cover()
+"""Masks values that are secret by their name alone."""
+
+
 def cover_of(schema: Json, masks: Iterable[str] = (), unmasks: Iterable[str] = ()) -> Cover:
     """The cover of arguments with this schema under a policy that masks and unmasks these paths (`card.number`)."""
     return Cover(frozenset(map(_steps, masks)), frozenset(map(_steps, unmasks)), marked_in(schema))

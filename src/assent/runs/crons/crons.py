@@ -16,6 +16,7 @@ from assent.kernel.ids import as_uuid, new_id
 from assent.kernel.quotas import documents, quotas
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
+from assent.review.model.secrets import SECRET_NAMES
 from assent.runs.assistants.assistants import Assistants
 from assent.runs.crons.access import CronAccess
 from assent.runs.crons.payloads import merged, request_of, with_cron_id
@@ -66,12 +67,13 @@ class StoredCrons:
         offset: int = 0,
     ) -> tuple[list[Cron], int]:
         """One page, and the number of all matches."""
-        query = await self._may.search(caller, query, limit=limit, offset=offset)
+        query = _unguessed(caller, await self._may.search(caller, query, limit=limit, offset=offset))
         order: dict[str, Any] = {"sort_by": sort_by, "descending": descending}
         return await self._store.read(caller.tenant, crons.search, query, **order, limit=limit, offset=offset)
 
     async def count(self, caller: Principal, query: Query) -> int:
-        return await self._store.read(caller.tenant, crons.count, await self._may.search(caller, query))
+        query = _unguessed(caller, await self._may.search(caller, query))
+        return await self._store.read(caller.tenant, crons.count, query)
 
 
 class Crons(StoredCrons):
@@ -164,6 +166,11 @@ class Crons(StoredCrons):
         if request.context and (request.config or {}).get("configurable"):
             raise BadRequest("Cannot specify both configurable and context. Prefer setting context alone.")
         await documents.require_given(self._store.limits, payload=draft["payload"], metadata=draft["metadata"])
+
+
+def _unguessed(caller: Principal, query: Query) -> Query:
+    """A filter by a value that only owners see matches their own crons: to others it would confirm a guess."""
+    return replace(query, owner=caller.actor) if SECRET_NAMES.holds(dict(query.metadata)) else query
 
 
 def _create(tx: Tx, caller: Principal, draft: Mapping[str, Any], visible: Visible | None) -> Cron:

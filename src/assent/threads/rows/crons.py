@@ -41,6 +41,7 @@ class Query:
     assistant_id: str | None = None
     thread_id: str | None = None
     enabled: bool | None = None
+    owner: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     visible: Visible | None = None
 
@@ -110,7 +111,7 @@ def count(tx: Tx, query: Query) -> int:
 
 def _matching(tx: Tx, query: Query) -> Select[Any]:
     statement = _ALL
-    for name in ("assistant_id", "thread_id", "enabled"):
+    for name in ("assistant_id", "thread_id", "enabled", "owner"):
         wanted = getattr(query, name)
         statement = statement if wanted is None else statement.where(crons.c[name] == wanted)
     if query.metadata:

@@ -13,7 +13,7 @@ from assent.errors import Invalid
 from assent.identity.model.access import Principal
 from assent.kernel.ids import as_uuid
 from assent.kernel.limits import MOST_LISTED
-from assent.review.model.secrets import MASK
+from assent.review.model.secrets import MASK, SECRET_NAMES
 from assent.runs.crons.crons import Crons, Wanted
 from assent.surfaces.api.langgraph.routing import router
 from assent.surfaces.api.langgraph.runbody import Mode, Nodes
@@ -132,7 +132,7 @@ class CronFilter(Body):
     def to_domain(self) -> Query:
         _require_uuid("assistant", self.assistant_id)
         _require_uuid("thread", self.thread_id)
-        return Query(self.assistant_id, self.thread_id, self.enabled, self.metadata)
+        return Query(self.assistant_id, self.thread_id, self.enabled, metadata=self.metadata)
 
 
 class CronSearch(CronFilter):
@@ -228,6 +228,7 @@ def _require_uuid(name: str, id: str | None) -> None:
 
 
 def _view(caller: Principal, cron: Cron, select: tuple[CronField, ...] | list[CronField] = _FIELDS) -> dict[str, Any]:
+    owns = caller.actor == cron.owner
     whole = {
         "cron_id": cron.id,
         "assistant_id": cron.assistant_id,
@@ -238,8 +239,8 @@ def _view(caller: Principal, cron: Cron, select: tuple[CronField, ...] | list[Cr
         "timezone": cron.timezone,
         "end_time": cron.end_time,
         "enabled": cron.enabled,
-        "payload": cron.payload if caller.actor == cron.owner else _covered(cron.payload),
-        "metadata": cron.metadata,
+        "payload": cron.payload if owns else _covered(cron.payload),
+        "metadata": cron.metadata if owns else SECRET_NAMES.masked(cron.metadata),
         "next_run_date": cron.next_run_at,
         "created_at": cron.created_at,
         "updated_at": cron.updated_at,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from assent.assistant.planner import calendars, replies, slots
 from assent.assistant.planner.dates import dates
-from assent.assistant.planner.goals import Booking, Change, Create, Directions, Event, Goal, Listing, Places, Slots
+from assent.assistant.planner.goals import Change, Create, Directions, Event, Goal, Listing, Places, Slots
 from assent.assistant.planner.replies import say
 from assent.assistant.planner.results import Kind, Result, url
+from assent.assistant.planner.tools import Role
 
 _MOST = 20
 
@@ -18,11 +20,10 @@ _MOST = 20
 def label(goal: Goal) -> str:
     """The goal in a few words, for questions and reports."""
     if isinstance(goal, Create):
-        return say("quoted", name=goal.name) if goal.name else say("new event")
+        empty = say("the room" if goal.room else "new event")
+        return say("quoted", name=goal.name) if goal.name and not goal.room else empty
     if isinstance(goal, Change):
         return say("quoted", name=goal.known.name if goal.known else goal.event.text)
-    if isinstance(goal, Booking):
-        return say("the room")
     return say("that")
 
 
@@ -48,13 +49,19 @@ def _done(goal: Goal, fields: Mapping[str, Any], result: Result, now: datetime) 
         return _places(goal, result)
     if isinstance(goal, Directions):
         return _way(result)
-    if isinstance(goal, (Create, Change, Booking)):
-        key = {Change: "changed", Booking: "booked"}.get(type(goal), "created")
-        key = "deleted" if isinstance(goal, Change) and goal.delete else key
+    if isinstance(goal, (Create, Change)):
         event = calendars.event(result.data, now.tzinfo)
-        return say(key, event=told(event, now) if event else _about(goal, fields, now) or say("as you asked"))
+        return say(
+            _verdict(goal), event=told(event, now) if event else _about(goal, fields, now) or say("as you asked")
+        )
     named = calendars.calendars(result.data)
     return say("calendars", names=say("listed").join(named)) if named else _short(result.text)
+
+
+def _verdict(goal: Create | Change) -> str:
+    if isinstance(goal, Create):
+        return "booked" if goal.room else "created"
+    return "deleted" if goal.delete else "changed"
 
 
 def told(event: Event, now: datetime) -> str:
@@ -156,3 +163,38 @@ def _hours(event: Event) -> str:
 def _short(text: str) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= 300 else f"{flat[:299]}…"
+
+
+_USUAL_MINUTES = {Role.CREATE: 30, Role.ROOM: 60}
+
+
+def proposal(goal: Goal, known: Event | None, role: Role, fields: Mapping[str, Any], now: datetime) -> str:
+    """What was understood, so that a wrong reading is seen before it is approved. Empty for calls that only read."""
+    if isinstance(goal, Change) and known and role in (Role.UPDATE, Role.DELETE):
+        before = told(known, now)
+        if goal.delete:
+            return say("delete", event=before)
+        return say("change", before=before, after=_after(known, fields, now))
+    if isinstance(goal, Create) and role in _USUAL_MINUTES:
+        return say("create" if role is Role.CREATE else "book a room", event=_new(role, fields, now))
+    return ""
+
+
+def _new(role: Role, fields: Mapping[str, Any], now: datetime) -> str:
+    start = datetime.fromisoformat(fields["start"])
+    length = timedelta(minutes=fields.get("duration_minutes") or _USUAL_MINUTES[role])
+    event = Event("", fields.get("name") or "Meeting", start, start + length, fields.get("location"))
+    return f"{told(event, now)}{_with(fields)}"
+
+
+def _after(known: Event, fields: Mapping[str, Any], now: datetime) -> str:
+    start = datetime.fromisoformat(fields["start"]) if fields.get("start") else known.start
+    minutes = fields.get("duration_minutes")
+    length = timedelta(minutes=minutes) if minutes else (known.end or known.start) - known.start
+    name, place = fields.get("name") or known.name, fields.get("location") or known.location
+    return told(replace(known, name=name, start=start, end=start + length, location=place), now) + _with(fields)
+
+
+def _with(fields: Mapping[str, Any]) -> str:
+    said = [*(fields.get("attendees") or ()), fields.get("equipment")]
+    return f" ({', '.join(filter(None, said))})" if any(said) else ""

@@ -1,11 +1,15 @@
-"""Goals of a person, as the planner understood them. Plain values, made anew from the conversation each time."""
+"""Goals of a person as the planner understood them, their way through a conversation, and what can be due for them: a
+question or a call. Plain values, made anew from the conversation each time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from typing import Any
 
 from assent.assistant.planner.dates.dates import When
+from assent.assistant.planner.tools import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Create:
+    """A new event; or, with `room`, a room for `seats` people: its tool asks for the rest with a form of its own."""
+
     name: str | None = None
     when: When = field(default_factory=When)
     place: str | None = None
@@ -30,6 +36,8 @@ class Create:
     equipment: str | None = None
     calendar: str | None = None
     calendar_id: str | None = None
+    room: bool = False
+    seats: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +124,6 @@ class Directions:
 
 
 @dataclass(frozen=True, slots=True)
-class Booking:
-    """A room. The tool asks for the rest with a form of its own."""
-
-    when: When = field(default_factory=When)
-    name: str | None = None
-    people: int | None = None
-    equipment: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Unclear:
     """Not understood: the question to ask. `guess` is what was probably meant, for a yes."""
 
@@ -140,4 +138,47 @@ class Remark:
     answer: str
 
 
-Goal = Create | Change | Listing | Slots | Calendars | Places | Directions | Booking | Unclear | Remark
+Goal = Create | Change | Listing | Slots | Calendars | Places | Directions | Unclear | Remark
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A call, in our own words for fields. One that only prepares another goes alone, before everything else."""
+
+    role: Role
+    fields: Mapping[str, Any]
+    prepares: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """`sentence` is what to say about it in the end: while it is None, the goal is open."""
+
+    goal: Goal
+    asked: int = 0
+    calendars: Mapping[str, str] | None = None
+    window: tuple[date, int] | None = None
+    events: tuple[Event, ...] = ()
+    sentence: str | None = None
+
+    def closed(self, sentence: str) -> Track:
+        return replace(self, sentence=sentence)
+
+
+def opened(goal: Goal) -> Track:
+    return Track(goal, sentence=goal.answer if isinstance(goal, Remark) else None)
+
+
+def with_calendar(track: Track) -> Track:
+    """With the id of the calendar that was named, once it is known."""
+    goal = track.goal
+    if not isinstance(goal, (Create, Change, Listing)) or not goal.calendar or goal.calendar_id:
+        return track
+    known = {name.casefold(): key for name, key in (track.calendars or {}).items()}
+    key = known.get(goal.calendar.casefold())
+    return replace(track, goal=replace(goal, calendar_id=key)) if key else track

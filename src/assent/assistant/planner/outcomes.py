@@ -12,7 +12,6 @@ from assent.assistant.planner import answers, calendars, slots
 from assent.assistant.planner.dates import dates, phrases
 from assent.assistant.planner.dates.chinese import number
 from assent.assistant.planner.goals import (
-    Booking,
     Calendars,
     Change,
     Create,
@@ -22,7 +21,9 @@ from assent.assistant.planner.goals import (
     Listing,
     Places,
     Slots,
+    Track,
     Unclear,
+    opened,
 )
 from assent.assistant.planner.intents import changes, creates, lookups, requests
 from assent.assistant.planner.intents.corrections import Correction, correction
@@ -30,7 +31,6 @@ from assent.assistant.planner.replies import say
 from assent.assistant.planner.results import Kind, Result
 from assent.assistant.planner.steps import choices, event_of, window_of
 from assent.assistant.planner.tools import Role
-from assent.assistant.planner.tracks import Track, opened
 
 PATIENCE = 5
 """So often a goal is asked about; then the planner gives up, and says so."""
@@ -109,8 +109,6 @@ def _answered(track: Track, answer: str, now: datetime) -> Goal:
     if isinstance(goal, Slots) and goal.wanted:
         when = slots.chosen(goal, track.events, _number(answer), now)
         return replace(goal.wanted, when=when) if when else creates.answered(goal.wanted, answer, now)
-    if isinstance(goal, Booking):
-        return replace(goal, when=creates.answered(Create(goal.name, goal.when), answer, now).when)
     return _place_answered(goal, answer)
 
 
@@ -193,7 +191,7 @@ def _rejected(track: Track, fields: Mapping[str, Any], result: Result, now: date
     return replace(track, goal=after, asked=0)
 
 
-def _proposed(track: Track, fields: Mapping[str, Any], now: datetime) -> Create | Change | Booking | None:
+def _proposed(track: Track, fields: Mapping[str, Any], now: datetime) -> Create | Change | None:
     """The goal as it was proposed: from the arguments, so that it does not matter how long ago."""
     goal = track.goal
     event = calendars.event({**fields, "name": fields.get("name") or "Event"}, now.tzinfo)
@@ -201,20 +199,16 @@ def _proposed(track: Track, fields: Mapping[str, Any], now: datetime) -> Create 
     when = when.joined(dates.When(minutes=fields.get("duration_minutes")))
     if isinstance(goal, Create):
         return replace(goal, name=fields.get("name"), when=when, place=fields.get("location"))
-    if isinstance(goal, Booking):
-        return replace(goal, when=when)
     known = event_of(track, goal, now) if isinstance(goal, Change) else None
     return changes.corrected(goal, known, when) if isinstance(goal, Change) and known else None
 
 
-def _corrected(goal: Create | Change | Booking, wish: Correction) -> Create | Change | Booking:
+def _corrected(goal: Create | Change, wish: Correction) -> Create | Change:
     when = goal.when.joined(wish.when)
-    if isinstance(goal, Booking):
-        return replace(goal, when=when, name=wish.name or goal.name)
     return replace(goal, when=when, name=wish.name or goal.name, place=wish.place or goal.place)
 
 
-def _reopened(goal: Create | Change | Booking, feedback: str) -> Create | Change | Booking:
+def _reopened(goal: Create | Change, feedback: str) -> Create | Change:
     question = say("instead?", said=feedback[:200])
     if isinstance(goal, Change):
         return replace(goal, doubt=question)

@@ -10,14 +10,13 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from assent.assistant.planner import calendars, outcomes, proposals, results
-from assent.assistant.planner.goals import Change, Event
+from assent.assistant.planner import answers, calendars, outcomes, results
+from assent.assistant.planner.goals import Ask, Change, Event, Track, Use, opened, with_calendar
 from assent.assistant.planner.intents.requests import understand
 from assent.assistant.planner.replies import say
 from assent.assistant.planner.results import Kind
-from assent.assistant.planner.steps import step
+from assent.assistant.planner.steps import event_of, step
 from assent.assistant.planner.tools import ABILITIES, Role, Tool
-from assent.assistant.planner.tracks import Ask, Track, Use, opened, with_calendar
 from assent.assistant.planner.transcript import Exchange, Round, Turn, heard, turn
 
 Tools = Mapping[Role, Tool]
@@ -115,9 +114,14 @@ def _due(tracks: list[Track], request: Turn, tools: Tools, now: datetime) -> Pla
     if Role.CLARIFY not in tools and any(isinstance(due, Ask) for due in steps.values()):
         return _asked_in_words(steps, tracks, tools)
     planned = _called(steps, request, tools)
-    writes = [proposals.told(tracks[number], due, now) for number, due in steps.items() if isinstance(due, Use)]
+    writes = [_proposal(tracks[number], due, now) for number, due in steps.items() if isinstance(due, Use)]
     planned.text = " ".join(filter(None, writes))
     return planned
+
+
+def _proposal(track: Track, due: Use, now: datetime) -> str:
+    known = event_of(track, track.goal, now) if isinstance(track.goal, Change) else None
+    return answers.proposal(track.goal, known, due.role, due.fields, now)
 
 
 def _missing(track: Track, due: Ask | Use, tools: Tools) -> Role | None:

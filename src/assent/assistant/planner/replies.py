@@ -106,7 +106,7 @@ MESSAGES = {
         "要安排什么，在什么时候？例如：“明天下午三点开会”。"),
     "name?": ("What should the event be called?", "这个日程叫什么名字？"),
     "about": ("{goal}: {question}", "{goal}：{question}"),
-    "about the room": ("The room: {question}", "会议室：{question}"),
+    "the room:": ("The room", "会议室"),
     "each of them": ("You speak of {count} events. Please give me a name, a day and a time for each of them.",
         "请给出每个日程的名字、日期和时间。"),
     "meeting with": ("Meeting with {people}", "和{people}开会"),

@@ -7,7 +7,7 @@ from datetime import date, datetime, time, timedelta
 from assent.assistant.planner import answers, calendars, replies, slots
 from assent.assistant.planner.dates import dates, phrases
 from assent.assistant.planner.goals import (
-    Booking,
+    Ask,
     Calendars,
     Change,
     Create,
@@ -17,11 +17,12 @@ from assent.assistant.planner.goals import (
     Listing,
     Places,
     Slots,
+    Track,
     Unclear,
+    Use,
 )
 from assent.assistant.planner.replies import say
 from assent.assistant.planner.tools import Role
-from assent.assistant.planner.tracks import Ask, Track, Use
 
 AHEAD = 14
 """How many days ahead an event without a day is looked for."""
@@ -41,8 +42,6 @@ def step(track: Track, now: datetime) -> Ask | Use:
         return _change(track, goal, now)
     if isinstance(goal, Listing):
         return _list(goal.day, goal.days, goal.calendar_id, now)
-    if isinstance(goal, Booking):
-        return _book(goal, now)
     if isinstance(goal, Slots):
         return _slot(track, goal, now)
     return _look(goal)
@@ -57,26 +56,19 @@ def _find_calendar(track: Track, name: str) -> Ask | Use:
 def _create(goal: Create, now: datetime) -> Ask | Use:
     start, question = dates.start_of(goal.when, now)
     minutes, length_question = dates.minutes_of(goal.when, start) if start else (None, goal.when.length_doubt)
-    if not goal.name and not goal.when.timed and not goal.when.dated:
+    if not goal.room and not goal.name and not goal.when.timed and not goal.when.dated:
         return Ask(say("what and when"))
-    asked = [] if goal.name else [say("name?")]
-    asked += [say("about", goal=answers.label(goal), question=question) if goal.name else question] if question else []
+    about = say("the room:") if goal.room else answers.label(goal) if goal.name else None
+    asked = [] if about else [say("name?")]
+    asked += [say("about", goal=about, question=question) if about else question] if question else []
     asked += [length_question] if length_question else []
     if asked or start is None:
         return Ask(" ".join(asked))
-    named = {"start": start.isoformat(), "name": goal.name, "calendar_id": goal.calendar_id}
-    details = {"location": goal.place, "description": goal.notes, "equipment": goal.equipment}
-    people = {"attendees": list(goal.people) or None}
-    return Use(Role.CREATE, {**named, "duration_minutes": minutes, **details, **people})
-
-
-def _book(goal: Booking, now: datetime) -> Ask | Use:
-    start, question = dates.start_of(goal.when, now)
-    minutes, length_question = dates.minutes_of(goal.when, start) if start else (None, goal.when.length_doubt)
-    if start is None or question or length_question:
-        return Ask(say("about the room", question=question or length_question))
-    fields = {"start": start.isoformat(), "name": goal.name, "duration_minutes": minutes, "people": goal.people}
-    return Use(Role.ROOM, fields | {"equipment": goal.equipment})
+    fields = {"start": start.isoformat(), "name": goal.name, "duration_minutes": minutes, "equipment": goal.equipment}
+    if goal.room:
+        return Use(Role.ROOM, {**fields, "people": goal.seats})
+    details = {"location": goal.place, "description": goal.notes, "attendees": list(goal.people) or None}
+    return Use(Role.CREATE, {**fields, "calendar_id": goal.calendar_id, **details})
 
 
 def _change(track: Track, goal: Change, now: datetime) -> Ask | Use:

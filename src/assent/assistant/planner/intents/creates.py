@@ -8,7 +8,7 @@ from datetime import datetime
 
 from assent.assistant.planner.dates import dates, lengths, phrases, reading
 from assent.assistant.planner.dates.phrases import Quotes
-from assent.assistant.planner.goals import Booking, Create, Goal, Remark, Unclear
+from assent.assistant.planner.goals import Create, Goal, Remark, Unclear
 from assent.assistant.planner.intents import chinese, words
 from assent.assistant.planner.intents.slots import CALLED, VERB, Clause, chinese_event, new_event, prepared
 from assent.assistant.planner.intents.words import verb
@@ -92,12 +92,13 @@ def booking(said: Clause) -> list[Goal]:
     if pattern is _FOR_SO_MANY and not reading.read(bare, said.now)[0].timed:  # then it may be the time
         people, bare = None, rest
     made = new_event(bare, said.now, said.quotes)
-    return [Booking(made.when, made.name, round(lengths.number(people[1])) if people else None, made.equipment)]
+    seats = round(lengths.number(people[1])) if people else None
+    return [Create(made.name, made.when, equipment=made.equipment, room=True, seats=seats)]
 
 
-def _chinese_booking(said: Clause) -> Booking:
+def _chinese_booking(said: Clause) -> Create:
     when, rest = reading.read(said.text, said.now)
-    return Booking(when, None, chinese.headcount(rest), chinese.equipment(rest))
+    return Create(when=when, equipment=chinese.equipment(rest), room=True, seats=chinese.headcount(rest))
 
 
 def answered(goal: Create, answer: str, now: datetime) -> Create:
@@ -113,7 +114,7 @@ def answered(goal: Create, answer: str, now: datetime) -> Create:
     explicit = said.name if quotes.texts or CALLED.search(hidden) else None
     return replace(
         goal,
-        name=explicit or goal.name or said.name,
+        name=goal.name if goal.room else explicit or goal.name or said.name,
         when=goal.when.joined(said.when),
         place=said.place or goal.place,
         notes=said.notes or goal.notes,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from assent.assistant.planner import calendars, replies, slots
+from assent.assistant.planner import calendars, gaps, replies
 from assent.assistant.planner.dates import dates
 from assent.assistant.planner.goals import Change, Create, Directions, Event, Goal, Listing, Places, Slots
 from assent.assistant.planner.replies import say
@@ -44,7 +44,7 @@ def _done(goal: Goal, fields: Mapping[str, Any], result: Result, now: datetime) 
     if isinstance(goal, Listing):
         return listing(goal, calendars.events(result.data, now.tzinfo), now)
     if isinstance(goal, Slots):
-        return slots.told(goal, calendars.events(result.data, now.tzinfo), now)
+        return gaps.told(goal, calendars.events(result.data, now.tzinfo), now)
     if isinstance(goal, Places):
         return _places(goal, result)
     if isinstance(goal, Directions):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from assent.assistant.planner import answers, calendars, slots
+from assent.assistant.planner import answers, calendars, gaps
 from assent.assistant.planner.dates import dates, phrases
 from assent.assistant.planner.dates.chinese import number
 from assent.assistant.planner.goals import (
@@ -107,7 +107,7 @@ def _answered(track: Track, answer: str, now: datetime) -> Goal:
     if isinstance(goal, Change):
         return _change_answered(track, goal, answer, now)
     if isinstance(goal, Slots) and goal.wanted:
-        when = slots.chosen(goal, track.events, _number(answer), now)
+        when = gaps.chosen(goal, track.events, _number(answer), now)
         return replace(goal.wanted, when=when) if when else creates.answered(goal.wanted, answer, now)
     return _place_answered(goal, answer)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime, time, timedelta
 
-from assent.assistant.planner import answers, calendars, replies, slots
+from assent.assistant.planner import answers, calendars, gaps, replies
 from assent.assistant.planner.dates import dates, phrases
 from assent.assistant.planner.goals import (
     Ask,
@@ -164,7 +164,7 @@ def _list(day: date, days: int, calendar_id: str | None, now: datetime, *, prepa
 def _slot(track: Track, goal: Slots, now: datetime) -> Ask | Use:
     if goal.wanted is None or track.window is None:
         return _list(goal.day, goal.days, None, now, prepares=goal.wanted is not None)
-    return Ask(slots.offer(goal, track.events, now))
+    return Ask(gaps.offer(goal, track.events, now))
 
 
 def _look(goal: Goal) -> Ask | Use:

@@ -63,7 +63,7 @@ _CLOCK_WORDS = re.compile(
     re.IGNORECASE,
 )
 _ARTICLE = re.compile(
-    r"^(?:(?:an?|the|my|our|(?-i:another|new|some|one|me|us|to|for\s+me|for|short|quick))\s+)+(?=\S)", re.IGNORECASE
+    r"^(?:(?:an?|the|my|our|(?-i:of|another|new|some|one|me|us|to|for\s+me|for|short|quick))\s+)+(?=\S)", re.IGNORECASE
 )
 _PREPOSITION = r"(?:on|at|for|from|in|to|by|of|starting|beginning|and|or|around|,|;|-|–|—|\.|!|\?|:)"
 _FILLER = re.compile(
@@ -74,7 +74,7 @@ _FILLER = re.compile(
 _NOTHING = {
     "", "something", "anything", "event", "events", "thing", "things", "it", "that", "this", "time", "stuff",
     "some time", "entry", "one", "an", "a", "the", "me", "an event", "a new event", "new event", "calendar event",
-    "calendar entry",
+    "calendar entry", "calendar", "diary",
     "yes", "no", "ok", "okay", "sure", "start", "starts", "starting", "is", "should be", "it is", "make it", "be",
     "it should be", "let's say", "at", "on", "or",
 }  # fmt: skip

@@ -35,6 +35,8 @@ CALLED = re.compile(
 VERB = re.compile(
     rf"^\s*{verb('create')}\b\s*(?:(?:an?\s+)?(?:new\s+)?(?:event|meeting|appointment|entry|reminder)\s*:\s*)?", _I
 )
+_LEFT = re.compile(r"\b(?:on the [0-9]+[a-z]{2}|in the (?:morning|afternoon|evening)|(?:at|for|in) [0-9]+)\b")
+"""A Chinese time in English that could not be read."""
 _I_HAVE = re.compile(rf"(^|{dates.GAP})\s*(?:i|we)(?:\s+have|['’]ve)(?:\s+got)?\s", _I)
 
 
@@ -104,6 +106,8 @@ def new_event(text: str, now: datetime, quotes: Quotes, *, dated: bool = False) 
 
 def chinese_event(text: str, now: datetime, quotes: Quotes) -> Create:
     when, rest = reading.read(text, now)
+    if left := _LEFT.search(rest):
+        when = replace(when, day_doubt=say("unread day", said=left[0]))
     rest, place = chinese.take_place(rest.replace(dates.GAP, " "))
     people = tuple(quotes.show(person) for person in chinese.company(rest))
     return Create(_shown(quotes, chinese.new_name(rest)), when, _shown(quotes, place), people=people)

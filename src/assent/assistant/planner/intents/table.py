@@ -98,6 +98,11 @@ INTENTS = (
           r"(?:如果|要是|假如|万一|除非).+"),
          _ask("depends"), "if Bob agrees, book lunch tomorrow at noon", "should I schedule the demo at 3pm?",
          "如果小王同意，明天中午订午饭"),
+    _row("retracted", None, "",
+         (r".+[\s,;.!?–-](?:don['’]?t|do\s+not|never\s?mind|forget\s+(?:it|that)|scratch\s+that|no,?\s+wait\b.*"
+          r"|leave\s+it(?:\s+.*)?|not\s+any\s?more|keep\s+it(?:\s+.*)?)",
+          r".+[，,。？?\s](?:还是)?(?:算了|不要了|不用了|不必了|别了|不用|不要)(?:[，,\s].*)?"),
+         _ask("unclear"), "book the dentist tomorrow at 7am, actually don't", "明天下午三点开会，算了"),
     _row("replace", None, "",
          (r"(?:cancel|delete|remove|drop)\s+.+(?:\band|\bthen|,)\s+(?:re)?(?:book|schedule|put|make|add|create)"
           r"\s+(?:it|that)\b.*",),
@@ -243,7 +248,7 @@ INTENTS = (
     _row("appointment", Role.CREATE, "name, start", (r".+",), creates.appointment,
          "lunch with mum on Sunday at 1pm", "call Ana tomorrow at 5pm"),
 )  # fmt: skip
-WHOLE = ("greeting", "thanks", "condition", "replace")
+WHOLE = ("greeting", "thanks", "condition", "retracted", "replace")
 """Intents that a whole request is tried for, before it is split into clauses."""
 
 GIVES_UP = (

@@ -6,7 +6,7 @@ the graph is loaded or the assistant names another graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from types import MappingProxyType
@@ -61,6 +61,10 @@ class Assistants:
         self._graphs = graphs
         self._failed = failed
         self._own = OwnAssistants(store, graphs)
+
+    @property
+    def graph_ids(self) -> Collection[str]:
+        return self._graphs.keys()
 
     async def create(
         self,

@@ -54,13 +54,14 @@ def tool_name(name: str) -> str:
 
 
 async def listed(assistants: Assistants, caller: Principal, offset: int) -> tuple[list[Json], int | None]:
-    """One page of tools, and the offset of the next. Assistants with a name that is taken are left out, and so are
-    those whose graph has no schema."""
+    """One page of tools, and the offset of the next. Assistants with a name that is taken, or that is a graph's, are
+    left out, and so are those whose graph has no schema."""
+    of_graphs = {tool_name(graph_id) for graph_id in assistants.graph_ids}
     page, total = await assistants.search(caller, Query(), limit=PAGE, offset=offset)
     tools, names = ([CONTINUE_TOOL] if offset == 0 else []), {CONTINUE}
     for assistant in page:
         name = tool_name(assistant.name)
-        if not name or name in names:
+        if not name or name in names or (name in of_graphs and not assistant.is_graphs_own):
             log.warning("list MCP tools skipped assistant=%s name=%r: taken or empty", assistant.id, name)
             continue
         names.add(name)
@@ -71,8 +72,10 @@ async def listed(assistants: Assistants, caller: Principal, offset: int) -> tupl
 
 
 async def named(assistants: Assistants, caller: Principal, name: str) -> list[Assistant]:
-    """The assistants of this tool: one, none, or several whose names become the same."""
-    return [assistant async for assistant in _all(assistants, caller) if tool_name(assistant.name) == name]
+    """The assistants of this tool: one, none, or several whose names become the same. A graph's own comes before those
+    that callers have created."""
+    matches = [assistant async for assistant in _all(assistants, caller) if tool_name(assistant.name) == name]
+    return [assistant for assistant in matches if assistant.is_graphs_own] or matches
 
 
 async def _all(assistants: Assistants, caller: Principal) -> AsyncIterator[Assistant]:

@@ -22,7 +22,7 @@ INSTALLED = Path(__file__).parents[1] / ".tools" / "installed"
 """An environment with the wheel and what it requires, as users have it (`tools/setup installed`). The one of the tests
 has packages that LangChain and LangSmith import when they find them."""
 
-_PATIENCE = 180.0
+_PATIENCE, _PATIENCE_OF_CHILDREN = 180.0, 20.0
 _MEBIBYTE = 1024**2
 
 
@@ -76,8 +76,15 @@ def serving(command: Command, folder: Path) -> Iterator[Served]:
     try:
         yield served
     finally:
-        process.terminate()
-        process.wait(_PATIENCE)
+        _end(process, served.process.children(recursive=True))
+
+
+def _end(process: subprocess.Popen[bytes], children: list[psutil.Process]) -> None:
+    """Children write their state after the first process is gone, as those of LangGraph.js do."""
+    process.terminate()
+    process.wait(_PATIENCE)
+    for child in psutil.wait_procs(children, _PATIENCE_OF_CHILDREN)[1]:
+        child.kill()
 
 
 def begin(command: Command, folder: Path) -> tuple[Served, subprocess.Popen[bytes]]:

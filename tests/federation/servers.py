@@ -78,7 +78,8 @@ def langgraphjs(folder: Path, project: Path = GRAPHS_JS) -> Iterator[str]:
     if not (LANGGRAPHJS / ".stamp").exists():
         missing("LangGraph.js's server: make javascript, which needs Node 20 or PyPI, and npm's registry")
     copied = _copied(project, folder)
-    (copied / "node_modules").symlink_to(LANGGRAPHJS / "node_modules")
+    if not (copied / "node_modules").exists():
+        (copied / "node_modules").symlink_to(LANGGRAPHJS / "node_modules")
 
     def command(project: Path, port: int) -> list[str]:
         program = project / "node_modules" / "@langchain" / "langgraph-cli" / "dist" / "cli" / "cli.mjs"

@@ -6,7 +6,8 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,7 +20,7 @@ from assent.settings import Mode
 from tests.api.house import Builder
 from tests.e2e.cutting import CuttingProxy
 from tests.federation.desk import Desk, answered, ask, settled, until
-from tests.federation.servers import second_assent
+from tests.federation.servers import langgraph_dev, langgraphjs, second_assent
 from tests.scoreboard import Count, RecordScore
 from tests.servers import ServerProcess, running
 
@@ -146,46 +147,71 @@ async def restart(server: ServerProcess, proxy: CuttingProxy) -> None:
     proxy.upstream = (address.hostname or "", address.port or 0)
 
 
-async def test_accepted_answer_that_its_server_forgot_is_in_doubt(build: Builder, tmp_path: Path) -> None:
+@contextmanager
+def started_assent(folder: Path) -> Iterator[str]:
+    with running(second_assent(folder)) as server:
+        yield server.url
+
+
+STARTED: dict[str, Callable[[Path], AbstractContextManager[str]]] = {
+    "assent": started_assent,
+    "langgraph": langgraph_dev,
+    "langgraphjs": langgraphjs,
+}
+
+
+@asynccontextmanager
+async def served(kind: str, folder: Path, proxy: CuttingProxy) -> AsyncIterator[None]:
+    """A server behind the proxy, with the state that its folder has. It is stopped cleanly."""
+    server = STARTED[kind](folder)
+    address = urlsplit(await asyncio.to_thread(server.__enter__))
+    proxy.upstream = (address.hostname or "", address.port or 0)
+    try:
+        yield
+    finally:
+        proxy.cut()
+        await asyncio.to_thread(server.__exit__, None, None, None)
+
+
+@asynccontextmanager
+async def proxied() -> AsyncIterator[CuttingProxy]:
+    proxy = CuttingProxy("http://127.0.0.1:9")
+    serving = asyncio.create_task(asyncio.to_thread(proxy.serve_forever, 0.05))
+    try:
+        yield proxy
+    finally:
+        proxy.shutdown()
+        await serving
+        proxy.server_close()
+
+
+@pytest.mark.parametrize("kind", STARTED)
+async def test_accepted_answer_that_its_server_forgot_is_in_doubt(build: Builder, tmp_path: Path, kind: str) -> None:
     folder, log = tmp_path / "second", tmp_path / "effects"
     folder.mkdir()
-    desk, server = await Desk.at(await build(Mode.DEV)), second_assent(folder)
-    with running(server):
-        thread_id = await ask(server.url, "remember?", log=str(log))
-        proxy = CuttingProxy(server.url)
-        serving = asyncio.create_task(asyncio.to_thread(proxy.serve_forever, 0.05))
-        try:
+    desk = await Desk.at(await build(Mode.DEV))
+    async with proxied() as proxy:
+        async with served(kind, folder, proxy):
+            thread_id = await ask(proxy.url, "remember?", log=str(log))
             item = await desk.item_of(await desk.add(proxy.url), thread_id)
-            await asyncio.to_thread(server.stop)
-            shutil.copytree(folder, tmp_path / "saved")
-            await start_again(server, proxy)
+        shutil.copytree(folder, tmp_path / "saved", symlinks=True)
+        async with served(kind, folder, proxy):
             await desk.decide(item, verb="respond", message="yes")
             assert (await settled(desk, item["id"]))["delivery"]["status"] == "delivered"
-            assert await answered(server.url, thread_id) == ["yes"]
-            await asyncio.to_thread(server.stop)
-            shutil.rmtree(folder)
-            shutil.copytree(tmp_path / "saved", folder)
-            await start_again(server, proxy)
+            assert await answered(proxy.url, thread_id) == ["yes"]
+        shutil.rmtree(folder)
+        shutil.copytree(tmp_path / "saved", folder, symlinks=True)
+        async with served(kind, folder, proxy):
 
             async def doubted() -> bool:
                 return bool((await desk.item(item["id"]))["execution"] == "in_doubt")
 
-            await until(doubted, "the item is not in doubt", patience=60)
+            await until(doubted, "the item is not in doubt", patience=120)
             assert await desk.items("is:pending") == []
             assert log.read_text().splitlines() == ["remember?"], "it was not sent again by itself"
             again = await desk.admin.post(f"/api/inbox/items/{item['id']}/in-doubt", json={"outcome": "run_again"})
             assert again.status_code == 200, again.text
-            assert await answered(server.url, thread_id) == ["yes"]
-        finally:
-            proxy.shutdown()
-            await serving
-            proxy.server_close()
-
-
-async def start_again(server: ServerProcess, proxy: CuttingProxy) -> None:
-    await asyncio.to_thread(server.start)
-    address = urlsplit(server.url)
-    proxy.upstream = (address.hostname or "", address.port or 0)
+            assert await answered(proxy.url, thread_id) == ["yes"]
 
 
 @pytest.mark.scoreboard
@@ -222,7 +248,7 @@ async def test_many_questions_appear_soon(
 
     item = await until(appeared, "the new question does not appear")
     appearing = clock() - begun - asked
-    far = time_of(monkeypatch, Connection, "pending", "start")
+    far = time_of(monkeypatch, Connection, "runs", "pending", "start")
     begun = clock()
     await desk.decide(item, verb="respond", message="yes")
     await settled(desk, item["id"])

@@ -20,7 +20,7 @@ class Peer:
     def __init__(self, *questions: str) -> None:
         self.url = ""
         self.waits_as = "interrupted"
-        self.has_broken = False
+        self.has_broken = self.has_graph = False
         self.answers: Json = {}
         self.lost = 0
         self.runs: list[Json] = []
@@ -54,6 +54,8 @@ class Peer:
         match method, path.removeprefix(f"/threads/{THREAD}"):
             case "GET", "/info":
                 return {"version": "1"}
+            case "POST", "/assistants/search":
+                return [{"graph_id": body["graph_id"]}] if self.has_graph else []
             case "POST", "/threads/search":
                 return [] if body["offset"] else [row for row in self._threads() if row["status"] == body["status"]]
             case "GET", "":

@@ -1,6 +1,7 @@
 """A deployment that repeats its key, or sends too much: failures and facts hold neither."""
 
 import json
+import ssl
 from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from assent.errors import DeploymentFailed
 from assent.federation.connection import Connection
+from assent.federation.failures import not_reached
 from assent.outbox.addresses import LOOPBACK, Allowed
 from assent.outbox.client import Outbound
 from assent.outbox.targets import Targets
@@ -131,3 +133,19 @@ async def test_latest_run_is_one_request_where_the_newest_is_first(
     latest = await connection.latest_run("t1")
     assert latest.get("run_id") == (f"run {max(listed)}" if listed else None)
     assert len(receiver.calls) == requests
+
+
+async def test_path_without_a_search_is_no_langgraph_server(receiver: Receiver, connection: Connection) -> None:
+    receiver.answers = deque(["404 Not Found"])
+    with pytest.raises(DeploymentFailed, match="no LangGraph server is at this path") as failure:
+        await connection.threads("interrupted", {}, limit=1, offset=0)
+    assert failure.value.problem == "not_langgraph"
+
+
+def test_server_without_tls_is_told_from_a_bad_certificate() -> None:
+    plain, expired = ssl.SSLError(1, "[SSL: …]"), ssl.SSLError(1, "[SSL: …]")
+    plain.reason, expired.reason = "WRONG_VERSION_NUMBER", "CERTIFICATE_VERIFY_FAILED"
+    told = [not_reached("https://a.example", error, 10, "expired") for error in (plain, expired)]
+    assert [failure.problem for failure in told] == ["tls", "tls"]
+    assert "use http://" in told[0].message
+    assert told[1].message.endswith("expired")

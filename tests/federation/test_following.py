@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from assent.settings import Mode
@@ -9,6 +11,8 @@ from tests.api.house import Builder
 from tests.federation.conftest import KINDS
 from tests.federation.desk import Desk, answered, ask, until
 from tests.federation.peer import THREAD, asking_at_once
+
+Json = dict[str, Any]
 
 PLACES = [*((kind, "sqlite") for kind in KINDS), ("assent", "postgres")]
 everywhere = pytest.mark.parametrize(("server_url", "build_on_both"), PLACES, indirect=True)
@@ -66,3 +70,24 @@ async def test_thread_that_cannot_be_read_holds_up_no_other(build: Builder) -> N
             return bool((await desk.deployment(added["id"]))["problem"] == "failing")
 
         await until(told, "nobody is told about the thread")
+
+
+async def test_unknown_graph_stays_a_problem_while_others_are_followed(build: Builder) -> None:
+    desk = await Desk.at(await build(Mode.DEV))
+    async with asking_at_once("shall I") as peer:
+        added = await desk.add(peer.url, graphs=["missing"])
+        await desk.item_of(added, THREAD)
+
+        async def read() -> Json | None:
+            shown = await desk.deployment(added["id"])
+            return shown if shown["synced_at"] else None
+
+        shown = await until(read, "it is not noted that the questions were read")
+        assert (added["problem"], shown["problem"]) == ("unknown_graph", "unknown_graph")
+        assert shown["failing_since"] == added["failing_since"]
+        peer.has_graph = True
+
+        async def is_well() -> bool:
+            return (await desk.deployment(added["id"]))["problem"] is None
+
+        await until(is_well, "the problem stays although the graph exists")

@@ -100,7 +100,12 @@ class Connection:
     async def threads(self, status: str, metadata: Json, *, limit: int, offset: int) -> list[Seen]:
         """Threads in this status, the last changed first where the server sorts them."""
         body = {"status": status, "limit": limit, "offset": offset, "metadata": metadata, "select": _FIELDS}
-        rows = await self._call("POST", "/threads/search", {**body, "sort_by": "updated_at", "sort_order": "desc"})
+        try:
+            rows = await self._call("POST", "/threads/search", {**body, "sort_by": "updated_at", "sort_order": "desc"})
+        except DeploymentFailed as refused:
+            if refused.answered not in (404, 405):
+                raise
+            raise failed(Trouble.NOT_LANGGRAPH, f"{refused.message}: no LangGraph server is at this path") from None
         if not isinstance(rows, list):
             raise failed(Trouble.NOT_LANGGRAPH, f"{self._url} has no LangGraph threads")
         if any(isinstance(row, dict) and "created_at" in row for row in rows):

@@ -188,10 +188,7 @@ class RemoteDeployments:
             connection = self.connection(tenant, deployment)
             info = await connection.info()
             await connection.threads("interrupted", {}, limit=1, offset=0)
-            for graph in deployment.graphs:
-                if not await connection.has_graph(graph, is_assistant=as_uuid(graph) is not None):
-                    message = f"{deployment.url} has no graph or assistant {graph!r}"
-                    raise failed(Trouble.UNKNOWN_GRAPH, message)
+            await require_graphs(connection, deployment)
         except DeploymentFailed as error:
             return Checked(Trouble(error.problem), error.message, info)
         return Checked(info=info)
@@ -230,6 +227,12 @@ class RemoteDeployments:
         return held.key is not None, sorted(held.headers)
 
 
+async def require_graphs(connection: Connection, deployment: Deployment) -> None:
+    for graph in deployment.graphs:
+        if not await connection.has_graph(graph, is_assistant=as_uuid(graph) is not None):
+            raise failed(Trouble.UNKNOWN_GRAPH, f"{deployment.url} has no graph or assistant {graph!r}")
+
+
 def new_webhook_secret() -> str:
     return new_token("look")
 
@@ -237,7 +240,7 @@ def new_webhook_secret() -> str:
 def require(tx: Tx, deployment_id: str, *, lock: bool = False) -> Deployment:
     deployment = (deployments.lock if lock else deployments.get)(tx, deployment_id)
     if deployment is None:
-        raise NotFound(f"deployment {deployment_id!r} not found")
+        raise NotFound(f"deployment {deployment_id!r} not found", hint="see those that exist: assent deployments list")
     return deployment
 
 

@@ -11,6 +11,7 @@ from assent.errors import DeploymentFailed
 from assent.threads.model.deployments import Trouble
 
 _STOPPED = (502, 503, 504)
+_PLAIN = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
 _BROKE_OFF = re.compile("disconnect|peer closed|incomplete", re.IGNORECASE)  # an answer, but not all of it
 
 
@@ -31,6 +32,8 @@ def not_reached(url: str, error: Exception, timeout: float, reason: str) -> Depl
     import httpx
 
     causes = list(_causes(error))
+    if any(isinstance(cause, ssl.SSLError) and cause.reason in _PLAIN for cause in causes):
+        return failed(Trouble.TLS, f"{url} does not speak TLS: use http://, or the port of https://")
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
         return failed(Trouble.TLS, f"no secure connection to {url}: {reason}")
     if any(isinstance(cause, OSError) and cause.errno == errno.ECONNREFUSED for cause in causes):

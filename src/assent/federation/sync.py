@@ -12,7 +12,7 @@ from datetime import timedelta
 from random import SystemRandom
 
 from assent.errors import AssentError, ConfigError, DeploymentFailed, Unavailable
-from assent.federation.deployments import RemoteDeployments
+from assent.federation.deployments import RemoteDeployments, require_graphs
 from assent.federation.following import Follower
 from assent.federation.recording import LeaseLost
 from assent.kernel.background import Repeating
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 LEASE = timedelta(seconds=2.5)
 RENEW_SECONDS = 0.75
 _IDLE_SECONDS = 5.0  # for deployments that other processes add
-_SOON, _LATEST = 0.25, 1.5
+_SOON, _LATEST = 0.25, 1.0
 _FIRST_RETRY, _LONGEST_RETRY = 0.5, 30.0
 _NOTE_SECONDS = 2.0
 
@@ -118,7 +118,7 @@ class _Polling:
 
     async def round(self) -> float | None:
         try:
-            changed = await self._looked()
+            changed, unknown = await self._looked(), await self._unknown_graph()
         except LeaseLost:
             self._follower = None  # what it knows may be outdated
             return _LATEST
@@ -129,9 +129,10 @@ class _Polling:
         except (AssentError, ConfigError) as failed:
             return await self._failed(Trouble.FAILING, failed.message)
         self._retry = _FIRST_RETRY
-        if self._problem is not None or changed or _now() - self._noted_at > _NOTE_SECONDS:
-            recovered, self._problem, self._noted_at = self._problem is not None, None, _now()
-            await self._store.write(self._tenant, _note, self._deployment, None, None, recovered=recovered)
+        recovered = self._problem is not None and unknown is None
+        if recovered or changed or _now() - self._noted_at > _NOTE_SECONDS:
+            self._problem, self._noted_at = (Trouble.UNKNOWN_GRAPH if unknown else None), _now()
+            await self._store.write(self._tenant, _note_read, self._deployment, unknown, recovered=recovered)
         self._pause = _SOON if changed else min(self._pause * 1.5, _LATEST)
         return self._pause
 
@@ -141,12 +142,24 @@ class _Polling:
             self._follower = Follower(self._store, self._tenant, self._deployment, connection, self._who)
         return await self._follower.look()
 
+    async def _unknown_graph(self) -> str | None:
+        """After a problem, the graphs are looked for: one may be missing still, although threads of others are read."""
+        if self._problem is None:
+            return None
+        try:
+            await require_graphs(self._remote.connection(self._tenant, self._deployment), self._deployment)
+        except DeploymentFailed as failed:
+            if failed.problem != Trouble.UNKNOWN_GRAPH:
+                raise
+            return failed.message
+        return None
+
     async def _failed(self, problem: Trouble, message: str) -> float:
         if problem is not self._problem:
             facts = {"deployment": self._deployment.id, "problem": problem, "reason": message}
             log.warning("follow deployment failed", extra=facts)
         self._problem = problem
-        await self._store.write(self._tenant, _note, self._deployment, problem, message)
+        await self._store.write(self._tenant, deployments.note_failure, self._deployment.id, problem, message)
         retry, self._retry = self._retry, min(self._retry * 2, _LONGEST_RETRY)
         return retry * (0.5 + SystemRandom().random())
 
@@ -155,9 +168,10 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _note(
-    tx: Tx, deployment: Deployment, problem: Trouble | None, message: str | None, *, recovered: bool = False
-) -> None:
-    deployments.note_sync(tx, deployment.id, problem, message)
+def _note_read(tx: Tx, deployment: Deployment, unknown_graph: str | None, *, recovered: bool) -> None:
+    if unknown_graph is not None:
+        deployments.note_failure(tx, deployment.id, Trouble.UNKNOWN_GRAPH, unknown_graph, read=True)
+    else:
+        deployments.note_read(tx, deployment.id, has_graphs=recovered)
     if recovered:
         deliveries.hasten(tx, f"deployment:{deployment.id}")

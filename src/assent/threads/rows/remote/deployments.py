@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Row, bindparam, delete, or_, select, update
+from sqlalchemy import Row, bindparam, delete, func, literal, or_, select, update
 
 from assent.kernel.store.tables import TENANT, deployments
 from assent.kernel.store.transaction import Tx
@@ -124,16 +124,20 @@ def is_led(tx: Tx, deployment_id: str, who: str) -> bool:
     return row is not None and row.leader_until is not None and row.leader_until > tx.now()
 
 
-def note_sync(tx: Tx, deployment_id: str, problem: Trouble | None, message: str | None) -> None:
-    """Records the result of the last look at the deployment."""
+def note_read(tx: Tx, deployment_id: str, *, has_graphs: bool) -> None:
+    """Its questions were read. That does not end the problem of an unknown graph, which a check may have noted just
+    now; `has_graphs`: the graphs were looked for."""
     before = get(tx, deployment_id)
-    if before is None:
-        return
-    if problem is None:
-        columns: dict[str, Any] = {"synced_at": tx.now(), "failing_since": None}
-    else:
-        columns = {"failing_since": before.failing_since or tx.now()}
-    tx.change(_CHANGE.values(problem=problem, message=message, **columns), id=deployment_id)
+    well = {"problem": None, "message": None, "failing_since": None}
+    keeps = before is not None and before.problem is Trouble.UNKNOWN_GRAPH and not has_graphs
+    tx.change(_CHANGE.values(synced_at=tx.now(), **({} if keeps else well)), id=deployment_id)
+
+
+def note_failure(tx: Tx, deployment_id: str, problem: Trouble, message: str, *, read: bool = False) -> None:
+    """`read`: its questions were read nevertheless."""
+    synced = {"synced_at": tx.now()} if read else {}
+    since = func.coalesce(deployments.c.failing_since, literal(tx.now(), deployments.c.failing_since.type))
+    tx.change(_CHANGE.values(problem=problem, message=message, failing_since=since, **synced), id=deployment_id)
 
 
 def _or_none(row: Row[Any] | None) -> Deployment | None:

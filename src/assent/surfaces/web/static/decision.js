@@ -185,7 +185,8 @@ export function weigh(by) {
     Object.assign(button, { name: "", value: "" });
   }
   button.toggleAttribute("data-waits", !button.name && left > 0);
-  told.textContent = summary(decided, left, n) || told.dataset.initial;
+  const runs = button.name ? decided.map((one) => ({ ...one, verb: one.verb || "approve" })) : decided;
+  told.textContent = (left < decided.length && summary(runs, button.name ? 0 : left, n)) || told.dataset.initial;
 }
 
 /** Below what will happen: the sentence of the call, or what the person changed in it. */

@@ -405,7 +405,8 @@ async function saveDraft() {
   const json = { "content-type": "application/json" };
   try {
     const saved = await fetch(`/api/inbox/items/${item}/draft`, { method: "PUT", headers: json, body: JSON.stringify({ draft }) });
-    if (signedOut(saved)) return offerSignIn();
+    // A development server takes a request without a session for that of an agent, which may not do this.
+    if (signedOut(saved) || (saved.status === 403 && signedOut(await fetch(`/inbox/${item}/presence`)))) return offerSignIn();
     clean = clean || saved.ok;
     if (saved.ok) forgetLocally();
     if (draft) await fetch(`/api/inbox/items/${item}/claim`, { method: "PUT", headers: json });

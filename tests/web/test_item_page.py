@@ -94,6 +94,7 @@ class TestLineUnderTheHeading:
             ("refund_payment", REFUND, "reason: Broken"),
             ("add_labels", {"issue": 1, "labels": ["1"]}, 'labels: ["1"]'),
             ("close_case", {"case": 0, "note": "a\n\nb, c"}, ""),
+            ("create_event", {"name": "Standup", "start": "2026-11-19T09:00:00+00:00", "room": "3"}, "room: 3"),
             ("close_case", {"case": 0, "note": "a\n\nb, c" * 9}, f"note: “{' '.join(('a b, c' * 9).split())}”"),
             ("add_labels", {"issue": 17, "count": 1}, ""),
             ("ping", {}, ""),

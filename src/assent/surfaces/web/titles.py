@@ -20,7 +20,7 @@ from assent.review.model.secrets import MASK
 from assent.review.model.titles import LONGEST, X_TITLE, filled
 from assent.surfaces.web import renderers
 from assent.surfaces.web.language import gettext as _
-from assent.surfaces.web.renderers.values import amounts
+from assent.surfaces.web.renderers.values import amounts, moments
 
 View = Mapping[str, Any]
 _LONGEST_PART, _MOST_PARTS = 48, 3
@@ -163,5 +163,7 @@ def _says(sentence: str, name: str, value: Any, args: Mapping[str, Any]) -> bool
     currency = _currency(args)
     if currency and name in (AMOUNT, currency) and AMOUNT in args:
         return amounts.priced(_text(args[AMOUNT]), args[currency]) in sentence
-    text = _text(value)
+    text, moment = _text(value), moments.read(value)
+    if moment is not None and str(moment) in sentence:
+        return True
     return bool(text) and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", sentence) is not None

@@ -1,8 +1,11 @@
-"""Takes the pictures of the documentation again: `python -m tests.web.screenshots`. Every page, light and dark, on a
-laptop and on a phone, and the inbox in Chinese (which needs a font that has Chinese)."""
+"""Takes the pictures of the documentation again: `python -m tests.web.screenshots`.
+
+They are those that README.md and the pages of docs name: `item-dark-phone` is the page `item` in the dark on a phone,
+and `item-zh` in Chinese, for which a font has to be installed."""
 
 import asyncio
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -13,10 +16,16 @@ from playwright.async_api import Browser, async_playwright
 from tests.browser import FLAGS, find_chromium
 from tests.cli.command import Server, serving
 
-IMAGES = Path(__file__).parents[2] / "docs" / "images"
-SIZES: dict[str, dict[str, Any]] = {
-    "": {"viewport": {"width": 1360, "height": 860}},
-    "-phone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True},
+ROOT = Path(__file__).parents[2]
+IMAGES = ROOT / "docs" / "images"
+LAPTOP: dict[str, Any] = {"viewport": {"width": 1360, "height": 860}}
+PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": LAPTOP | {"color_scheme": "light"},
+    "dark": LAPTOP | {"color_scheme": "dark"},
+    "light-phone": PHONE | {"color_scheme": "light"},
+    "dark-phone": PHONE | {"color_scheme": "dark"},
+    "zh": LAPTOP | {"locale": "zh-CN"},
 }
 ITEMS = 9
 """As many as the demo asks, beside its sample data."""
@@ -24,9 +33,17 @@ ITEMS = 9
 
 def main() -> None:
     os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"  # as in the tests: the process that forks imports LangGraph first
-    IMAGES.mkdir(exist_ok=True)
+    for image in IMAGES.glob("*.png"):
+        if image.stem not in named():
+            image.unlink()
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder), "demo", "--port", "0") as server:
         asyncio.run(_take(server))
+
+
+def named() -> set[str]:
+    """The pictures that the documentation shows."""
+    texts = (file.read_text(encoding="utf-8") for file in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
+    return {name for text in texts for name in re.findall(r"images/([a-z-]+)\.png", text)}
 
 
 async def _take(server: Server) -> None:
@@ -34,11 +51,9 @@ async def _take(server: Server) -> None:
     async with async_playwright() as playwright:
         chromium = await asyncio.to_thread(find_chromium)
         browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        for scheme in ("light", "dark"):
-            for size, look in SIZES.items():
-                await _shoot(browser, server, pages, f"-{scheme}{size}", look | {"color_scheme": scheme})
-        chinese = {name: pages[name] for name in ("login", "inbox", "item", "event", "thread", "insights", "policies")}
-        await _shoot(browser, server, chinese, "-zh", SIZES[""] | {"locale": "zh-CN"})
+        for look, options in LOOKS.items():
+            wanted = {name: f"{name}-{look}" for name in pages if f"{name}-{look}" in named()}
+            await _shoot(browser, server, {wanted[name]: pages[name] for name in wanted}, options)
         await browser.close()
 
 
@@ -52,11 +67,11 @@ async def _pages(server: Server) -> dict[str, str]:
         event = next(one for one in listed if one["title"] == "create_event")
         thread = event["source"]["thread_id"]
         return {
-            "login": "/login",
             "inbox": "/inbox",
             "resolved": "/inbox?tab=resolved",
             "item": f"/inbox/{item['id']}",
             "event": f"/inbox/{event['id']}",
+            "chat": f"/inbox/assistant/{thread}",
             "threads": "/inbox/threads",
             "thread": f"/inbox/threads/{thread}",
             "insights": "/inbox/insights",
@@ -72,17 +87,15 @@ async def _pages(server: Server) -> dict[str, str]:
         }
 
 
-async def _shoot(browser: Browser, server: Server, pages: dict[str, str], end: str, look: dict[str, Any]) -> None:
-    async with await browser.new_context(**look) as context:
+async def _shoot(browser: Browser, server: Server, pages: dict[str, str], options: dict[str, Any]) -> None:
+    async with await browser.new_context(**options) as context:
         page = await context.new_page()
+        key, origin = server.said["reviewer key"].split()[0], {"origin": server.url}
+        await page.request.post(f"{server.url}/api/session", data={"credential": key}, headers=origin)
         for name, path in pages.items():
-            if name == "inbox":  # the pages before it are those of nobody
-                key = server.said["reviewer key"].split()[0]
-                origin = {"origin": server.url}
-                await page.request.post(f"{server.url}/api/session", data={"credential": key}, headers=origin)
             await page.goto(f"{server.url}{path}", wait_until="load")
             await page.wait_for_timeout(500)  # until the page settled: the bar is dimmed before
-            await page.screenshot(path=IMAGES / f"{name}{end}.png")
+            await page.screenshot(path=IMAGES / f"{name}.png")
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import socket
-import stat
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -19,19 +19,21 @@ import httpx2
 import pytest
 from fastmcp import FastMCP
 from fastmcp.server.middleware import Middleware
-from mcp.shared.auth import OAuthToken
+from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from assent import LocalInbox
+from assent.app import create_store
 from assent.assistant.failures import LoginRequired, McpRefused
 from assent.assistant.mcp.client import McpClient
 from assent.assistant.mcp.configured import create_client
-from assent.assistant.mcp.login import desk
+from assent.assistant.mcp.login import desk, rows
 from assent.assistant.mcp.login.credentials import Credentials
-from assent.assistant.mcp.login.desk import CALLBACK, START, Place
+from assent.assistant.mcp.login.desk import CALLBACK, PURPOSE, START, Logins
+from assent.assistant.mcp.login.records import Records
 from assent.assistant.mcp.login.tokens import Tokens
 from assent.assistant.mcp.questions import Asked
 from assent.assistant.mcp.servers import McpServers
@@ -39,9 +41,12 @@ from assent.assistant.mcp.targets import server_at
 from assent.assistant.talk.service import thread_of
 from assent.identity.model.access import Role
 from assent.kernel.cipher import Cipher, Undecipherable
+from assent.kernel.store.ports import Store
+from assent.kernel.store.transaction import Tx
 from assent.review.model.questions import Verb, Verdict
-from assent.settings import DEMO_PROJECT, AssistantSettings, Mode
+from assent.settings import DEMO_PROJECT, AssistantSettings, Mode, Settings
 from assent.surfaces import extensions
+from tests import workers
 from tests.api.house import Builder, House, make_empty_database
 from tests.assistant.calendars import served
 from tests.assistant.desk import Desk, nodes_of
@@ -49,6 +54,7 @@ from tests.assistant.models import call, calls
 from tests.servers import ServerProcess, wait_until
 
 ACCEPT, DECLINE = Verdict("0", Verb.ACCEPT), Verdict("0", Verb.DECLINE)
+ADDRESS = "http://127.0.0.1:8002"
 ANA = "reviewer:ana"
 SECRET = b"a secret of thirty-two characters"
 
@@ -101,16 +107,31 @@ def vault() -> Iterator[Vault]:
         yield running
 
 
-@pytest.fixture
-def logins(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "logins"
-    desk.keep_logins(Place("http://127.0.0.1:8002", folder, lambda: SECRET))
-    yield folder
-    desk.keep_logins(None)
+def records(store: Store, secret: bytes = SECRET) -> Records:
+    return Records(store, Cipher(lambda: secret, PURPOSE))
 
 
 @pytest.fixture
-async def client_of(logins: Path) -> AsyncIterator[Callable[[Vault], McpServers]]:
+async def store(folder: Path, migrated_file: Path) -> AsyncIterator[Store]:
+    shutil.copy(migrated_file, folder / "logins.db")
+    opened = create_store(Settings(database=f"sqlite:///{folder / 'logins.db'}"))
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def logins(store: Store) -> AsyncIterator[Logins]:
+    """Those of this process."""
+    made = Logins(ADDRESS, records(store))
+    desk.use(made)
+    yield made
+    desk.use(None)
+    await made.close()
+
+
+@pytest.fixture
+async def client_of(logins: Logins) -> AsyncIterator[Callable[[Vault], McpServers]]:
     """As the settings make it; the control has a key of its own instead."""
     made: list[McpServers] = []
 
@@ -124,14 +145,14 @@ async def client_of(logins: Path) -> AsyncIterator[Callable[[Vault], McpServers]
         await client.close()
 
 
-async def signed_in(vault: Vault, link: str) -> None:
-    back = await vault.consent(page_of(link))
-    assert await desk.complete(back["state"], back["code"], back.get("iss"), ANA)
+async def signed_in(logins: Logins, vault: Vault, link: str) -> None:
+    back = await vault.consent(await page_of(logins, link))
+    assert await logins.complete(back["state"], back["code"], back.get("iss"), ANA)
 
 
-def page_of(link: str) -> str:
+async def page_of(logins: Logins, link: str) -> str:
     """The page at the authorization server to which the link leads a person."""
-    page = desk.begin(urlsplit(link).path.removeprefix(f"{START}/"), ANA)
+    page = await logins.begin(urlsplit(link).path.removeprefix(f"{START}/"), ANA)
     assert page is not None
     return page
 
@@ -143,8 +164,8 @@ async def link_of(client: McpServers) -> str:
 
 
 class TestProtocol:
-    async def test_link_uses_pkce_and_a_registered_client(self, vault: Vault, client_of: Any) -> None:
-        query = dict(parse_qsl(urlsplit(page_of(await link_of(client_of(vault)))).query))
+    async def test_link_uses_pkce_and_a_registered_client(self, vault: Vault, client_of: Any, logins: Logins) -> None:
+        query = dict(parse_qsl(urlsplit(await page_of(logins, await link_of(client_of(vault)))).query))
         assert query["response_type"] == "code"
         assert query["code_challenge_method"] == "S256"
         assert len(query["code_challenge"]) >= 43
@@ -157,39 +178,38 @@ class TestProtocol:
         assert await link_of(client) == await link_of(client)
 
     async def test_login_is_stored_encrypted_and_survives_a_restart(
-        self, vault: Vault, client_of: Any, logins: Path
+        self, vault: Vault, client_of: Any, logins: Logins, store: Store
     ) -> None:
-        await signed_in(vault, await link_of(client_of(vault)))
-        [file] = logins.glob("[!.]*")
-        assert stat.S_IMODE(file.stat().st_mode) == 0o600
-        assert b"access_token" not in file.read_bytes()
+        await signed_in(logins, vault, await link_of(client_of(vault)))
+        stored = await store.read("default", lambda tx: list(tx.sql("SELECT * FROM mcp_logins")))
+        assert b"access_token" not in repr(stored).encode()
         assert "look" in [tool.name for tool in await client_of(vault).tools()]
-        desk.keep_logins(Place("http://127.0.0.1:8002", logins, lambda: b"another secret of the same length"))
+        desk.use(Logins(ADDRESS, records(store, b"another secret of the same length")))
         with pytest.raises(LoginRequired):
             await client_of(vault).tools()
 
-    async def test_expired_token_is_refreshed(self, vault: Vault, client_of: Any, logins: Path) -> None:
-        await signed_in(vault, await link_of(client_of(vault)))
-        tokens = Place("", logins, lambda: SECRET).tokens_of(vault.url)
+    async def test_expired_token_is_refreshed(self, vault: Vault, client_of: Any, logins: Logins, store: Store) -> None:
+        await signed_in(logins, vault, await link_of(client_of(vault)))
+        tokens = Tokens(records(store), vault.url)
         first = await tokens.get_tokens()
         assert first
         await tokens.set_tokens(first.model_copy(update={"expires_in": -10}))
         assert await client_of(vault).tools()
-        second = await tokens.get_tokens()
+        second, ends = await tokens.stored()
         assert second
         assert second.access_token != first.access_token
-        assert tokens.end
+        assert ends
 
-    async def test_wrong_state_signs_nobody_in(self, vault: Vault, client_of: Any) -> None:
+    async def test_wrong_state_signs_nobody_in(self, vault: Vault, client_of: Any, logins: Logins) -> None:
         client = client_of(vault)
-        back = await vault.consent(page_of(await link_of(client)))
-        assert not await desk.complete("guessed", back["code"], None, ANA)
-        assert not await desk.complete(back["state"], back["code"], None, "reviewer:ben")  # opened no link
+        back = await vault.consent(await page_of(logins, await link_of(client)))
+        assert not await logins.complete("guessed", back["code"], None, ANA)
+        assert not await logins.complete(back["state"], back["code"], None, "reviewer:ben")  # opened no link
         with pytest.raises(LoginRequired):
             await client_of(vault).tools()
 
     async def test_callback_is_answered_while_another_server_is_discovered(
-        self, vault: Vault, client_of: Any, logins: Path
+        self, vault: Vault, client_of: Any, logins: Logins
     ) -> None:
         asked, answer = threading.Event(), threading.Event()
 
@@ -199,30 +219,30 @@ class TestProtocol:
             return Response(status_code=404)
 
         with served(Starlette(routes=[Route("/mcp", wait, methods=["POST"])]), lifespan=False) as slow:
-            linking = asyncio.ensure_future(desk.link_to(f"{slow}/mcp"))
+            linking = asyncio.ensure_future(logins.link_to(f"{slow}/mcp"))
             try:
                 assert await asyncio.to_thread(asked.wait, 20)
-                assert not await desk.complete("guessed", "guessed", None, ANA)
+                assert not await logins.complete("guessed", "guessed", None, ANA)
                 client = client_of(vault)
-                await signed_in(vault, await link_of(client))
+                await signed_in(logins, vault, await link_of(client))
                 assert await client.login(()) is None
             finally:
                 answer.set()
             assert await linking is None
 
-    async def test_stopping_server_ends_the_sign_ins(self, vault: Vault, client_of: Any) -> None:
-        back = await vault.consent(page_of(await link_of(client_of(vault))))
-        await extensions.close()
-        assert not await desk.complete(back["state"], back["code"], back.get("iss"), ANA)
+    async def test_stopping_server_ends_the_sign_ins(self, vault: Vault, client_of: Any, logins: Logins) -> None:
+        back = await vault.consent(await page_of(logins, await link_of(client_of(vault))))
+        await logins.close()
+        assert not await logins.complete(back["state"], back["code"], back.get("iss"), ANA)
 
     async def test_control_without_a_place_credentials_are_refused(self, vault: Vault, client_of: Any) -> None:
-        desk.keep_logins(None)
+        desk.use(None)
         client = client_of(vault)
         assert await client.login(()) is None
         with pytest.raises(McpRefused, match="refused the credentials"):
             await client.tools()
 
-    async def test_server_without_oauth_refuses_the_credentials(self, logins: Path) -> None:
+    async def test_server_without_oauth_refuses_the_credentials(self, logins: Logins) -> None:
         refuse = Route("/mcp", lambda _: Response(status_code=401), methods=["GET", "POST", "DELETE"])
         with served(Starlette(routes=[refuse]), lifespan=False) as address:
             client = create_client(AssistantSettings(mcp_url=f"{address}/mcp"))
@@ -237,6 +257,50 @@ class TestProtocol:
         assert await client.login(()) is None
 
 
+class TestSeveralProcesses:
+    """Each has its own `Logins`; they share the records."""
+
+    async def test_person_comes_back_to_another_process(
+        self, vault: Vault, client_of: Any, logins: Logins, store: Store
+    ) -> None:
+        other = Logins(ADDRESS, records(store))
+        await signed_in(other, vault, await link_of(client_of(vault)))
+        assert "look" in [tool.name for tool in await client_of(vault).tools()]
+
+    async def test_control_other_records_know_nothing_of_it(
+        self, vault: Vault, client_of: Any, logins: Logins, tmp_path: Path, migrated_file: Path
+    ) -> None:
+        shutil.copy(migrated_file, tmp_path / "other.db")
+        elsewhere = create_store(Settings(database=f"sqlite:///{tmp_path / 'other.db'}"))
+        await elsewhere.open()
+        other = Logins(ADDRESS, records(elsewhere))
+        link = await link_of(client_of(vault))
+        assert await other.begin(link.rpartition("/")[2], ANA) is None
+        back = await vault.consent(await page_of(logins, link))
+        assert not await other.complete(back["state"], back["code"], back.get("iss"), ANA)
+        await elsewhere.close()
+
+    async def test_processes_give_the_same_link(
+        self, vault: Vault, client_of: Any, logins: Logins, store: Store
+    ) -> None:
+        assert await Logins(ADDRESS, records(store)).link_to(vault.url) == await link_of(client_of(vault))
+
+    async def test_link_of_a_process_that_is_gone_is_replaced(
+        self, vault: Vault, client_of: Any, logins: Logins, store: Store
+    ) -> None:
+        shared = records(store)
+        await shared.offer(vault.url, "gone", "state", "http://127.0.0.1:9/authorize")
+        client = client_of(vault)
+        assert (await link_of(client)).endswith("/gone")
+        assert await shared.begin("gone", ANA)
+        await store.write("default", lambda tx: rows.change(tx, _server_of(tx, "gone"), until=tx.now()))
+        assert await shared.begin("gone", ANA) is None
+        assert not await logins.complete("state", "code", None, ANA)
+        link = await link_of(client)
+        assert not link.endswith("/gone")
+        await signed_in(logins, vault, link)
+
+
 class TestAssistant:
     def _desk(self, folder: Path, inbox: LocalInbox, client: McpServers, *script: Any) -> Desk:
         nodes = nodes_of(FastMCP("none"), inbox, *script, types=["vault"])
@@ -244,14 +308,14 @@ class TestAssistant:
 
     @pytest.mark.promise("ASST-19", "ASST-22")
     async def test_request_goes_on_after_the_sign_in(
-        self, vault: Vault, client_of: Any, inbox: LocalInbox, folder: Path
+        self, vault: Vault, client_of: Any, inbox: LocalInbox, folder: Path, logins: Logins
     ) -> None:
         there = self._desk(folder, inbox, client_of(vault), calls(call("store", thing="a ring")))
         login = await there.say("store a ring")
         assert login["kind"] == "oauth_url"
         again = await there.answer(ACCEPT)  # too early: it is asked again, with the same link
         assert again["url"] == login["url"]
-        await signed_in(vault, login["url"])
+        await signed_in(logins, vault, login["url"])
         assert (await there.answer(ACCEPT))["kind"] == "confirmation"
         assert await there.approve() is None
         assert await vault.get("done") == "store a ring"
@@ -268,7 +332,7 @@ class TestAssistant:
         await other.close()
 
     async def test_answer_belongs_to_the_server_that_it_was_given_for(
-        self, vault: Vault, client_of: Any, inbox: LocalInbox, folder: Path
+        self, vault: Vault, client_of: Any, inbox: LocalInbox, folder: Path, logins: Logins
     ) -> None:
         with Vault() as second:
             client = McpServers(
@@ -276,10 +340,10 @@ class TestAssistant:
             )
             there = self._desk(folder, inbox, client, calls(call("store", thing="a ring")))
             login = await there.say("store a ring")
-            assert page_of(login["url"]).startswith(vault.address)
-            await signed_in(vault, login["url"])
+            assert (await page_of(logins, login["url"])).startswith(vault.address)
+            await signed_in(logins, vault, login["url"])
             login = await there.answer(DECLINE)  # of the first, in which somebody signed in meanwhile
-            assert page_of(login["url"]).startswith(second.address)
+            assert (await page_of(logins, login["url"])).startswith(second.address)
             assert (await there.answer(DECLINE))["kind"] == "confirmation"
 
     async def test_tools_are_listed_again_only_while_one_is_missing(self, inbox: LocalInbox, folder: Path) -> None:
@@ -305,25 +369,27 @@ class TestAssistant:
 
     @pytest.mark.promise("ASST-05")
     async def test_revoked_login_pauses_the_approved_call(
-        self, vault: Vault, client_of: Any, inbox: LocalInbox, folder: Path
+        self, vault: Vault, client_of: Any, inbox: LocalInbox, folder: Path, logins: Logins
     ) -> None:
         client = client_of(vault)
-        await signed_in(vault, await link_of(client))
+        await signed_in(logins, vault, await link_of(client))
         there = self._desk(folder, inbox, client, calls(call("store", thing="a ring")))
         assert (await there.say("store a ring"))["kind"] == "confirmation"
         await vault.revoke()
         login = await there.approve()
         assert login["kind"] == "oauth_url"
         assert await vault.get("done") == ""
-        await signed_in(vault, login["url"])
+        await signed_in(logins, vault, login["url"])
         assert await there.answer(ACCEPT) is None
         assert await vault.get("done") == "store a ring"
         [grant] = there.grants()
         assert grant.status == "done"
 
-    async def test_call_is_asked_and_not_made_without_a_login(self, vault: Vault, client_of: Any) -> None:
+    async def test_call_is_asked_and_not_made_without_a_login(
+        self, vault: Vault, client_of: Any, logins: Logins
+    ) -> None:
         client = client_of(vault)
-        await signed_in(vault, await link_of(client))
+        await signed_in(logins, vault, await link_of(client))
         await client.tools()
         await vault.revoke()
         with pytest.raises(Asked) as asked:
@@ -333,13 +399,14 @@ class TestAssistant:
 
 
 @pytest.fixture
-async def house(vault: Vault, logins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[House]:
+async def house(vault: Vault, logins: Logins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[House]:
     """A server whose assistant works with the vault."""
     monkeypatch.setenv("ASSISTANT_MCP_URL", vault.url)
     async with AsyncExitStack() as stack:
         build = Builder(tmp_path, make_empty_database(tmp_path), stack)
         secret = SECRET.decode()
         yield await build(Mode.SERVE, config=DEMO_PROJECT, assistant="assistant", secret_key=secret, port=8002)
+        await extensions.close()
 
 
 @pytest.mark.promise("ASST-19")
@@ -393,14 +460,38 @@ def test_cipher_is_bound_to_its_place_and_purpose() -> None:
             cipher.open(sealed, place)
 
 
+def _server_of(tx: Tx, sign_in: str) -> str:
+    row = rows.lock_sign_in(tx, sign_in)
+    assert row is not None
+    return str(row.server)
+
+
 def _other() -> Any:
     server = FastMCP("other")
     server.tool(lambda: "here", name="peek", tags={"vault"})
     return server
 
 
-async def test_cancelled_request_leaves_the_login_to_the_next_one(tmp_path: Path) -> None:
-    tokens = Tokens(tmp_path, "http://127.0.0.1:9/mcp", Cipher(lambda: SECRET, b"logins"))
+async def test_two_writers_lose_no_token(store: Store) -> None:
+    async def keep_tokens() -> None:
+        for number in range(20):
+            await Tokens(records(store), ADDRESS).set_tokens(OAuthToken(access_token=str(number)))
+
+    async def keep_client() -> None:
+        for number in range(20):
+            client = OAuthClientInformationFull.model_validate({"client_id": str(number), "redirect_uris": None})
+            await Tokens(records(store), ADDRESS).set_client_info(client)
+
+    await asyncio.gather(keep_tokens(), keep_client())
+    tokens = Tokens(records(store), ADDRESS)
+    kept, client = await tokens.get_tokens(), await tokens.get_client_info()
+    assert kept
+    assert client
+    assert (kept.access_token, client.client_id) == ("19", "19")
+
+
+async def test_cancelled_request_leaves_the_login_to_the_next_one(store: Store) -> None:
+    tokens = Tokens(records(store), "http://127.0.0.1:9/mcp")
     await tokens.set_tokens(OAuthToken(access_token="stored", expires_in=600))
     credentials = Credentials("http://127.0.0.1:9/mcp", "http://127.0.0.1:9/callback", tokens)
     request = httpx2.Request("GET", "http://127.0.0.1:9/mcp")
@@ -410,3 +501,30 @@ async def test_cancelled_request_leaves_the_login_to_the_next_one(tmp_path: Path
     async with asyncio.timeout(10), aclosing(credentials.async_auth_flow(request)) as following:
         sent = await anext(following)
     assert sent.headers["authorization"] == "Bearer stored"
+
+
+async def test_sign_in_of_a_worker_is_completed_at_the_server(
+    vault: Vault, tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run waits in the worker's process; the person comes back to this one, which executes nothing."""
+    monkeypatch.setenv("ASSISTANT_MCP_URL", vault.url)
+    async with AsyncExitStack() as stack:
+        build = Builder(tmp_path, tmp_path, stack, lambda: postgres_url)
+        shared = {"config": DEMO_PROJECT, "assistant": "assistant", "secret_key": workers.SECRET}
+        house = await build(Mode.SERVE, **shared, port=8002, run_in_server=False)
+        worker = workers.new_worker(
+            postgres_url, graphs=DEMO_PROJECT, ASSENT_ASSISTANT="assistant", ASSENT_PUBLIC_URL="http://localhost:8002"
+        )
+        stack.callback(worker.kill)
+        await asyncio.to_thread(worker.start)
+        ana = house.client(await house.person("ana"))
+        asked = await ana.post("/run", json={"thread_id": "t", "user_request": "what is there?"}, timeout=120)
+        assert asked.json()["status"] == "oauth_required", asked.text
+        leads = await ana.get(urlsplit(asked.json()["url"]).path)
+        back = await vault.consent(leads.headers["location"])
+        assert (await ana.get(CALLBACK, params=back, timeout=120)).status_code == 200
+        answer = {"thread_id": "t", "elicitation": {"action": "accept"}}
+        ended = await ana.post("/resume", json=answer, timeout=120)
+        assert ended.status_code in (200, 202), ended.text
+        assert ended.json()["status"] != "oauth_required"
+        await extensions.close()

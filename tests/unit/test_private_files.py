@@ -6,16 +6,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import anyio
 import pytest
-from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 from assent import secret_key
 from assent.assistant.calendar.database import Database
-from assent.assistant.mcp.login.tokens import Tokens
 from assent.gate.inbox import LocalInbox
 from assent.kernel import private_file
-from assent.kernel.cipher import Cipher
 from assent.kernel.store import migrations
 from assent.runs.queues.embedded import _locked
 from assent.settings import Mode, Settings
@@ -65,11 +61,6 @@ def test_a_new_lock_is_private(folder: Path) -> None:
         assert modes(folder / "assent.db.lock") == (0o600, 0o700)
 
 
-async def test_new_logins_are_private(folder: Path) -> None:
-    await _tokens(folder).set_tokens(OAuthToken(access_token="one"))
-    assert {modes(file) for file in folder.iterdir()} == {(0o600, 0o700)}
-
-
 def test_failure_to_replace_leaves_no_draft(folder: Path) -> None:
     taken = folder / "taken"
     taken.mkdir(parents=True)
@@ -89,29 +80,6 @@ def test_two_writers_lose_no_profile(folder: Path, monkeypatch: pytest.MonkeyPat
     with ThreadPoolExecutor(4) as writers:
         list(writers.map(lambda name: profiles.keep(name, profiles.Stored("http://127.0.0.1", name)), names))
     assert all(profiles.stored(name) for name in names)
-
-
-def test_two_writers_lose_no_token(folder: Path) -> None:
-    def keep_tokens() -> None:
-        tokens = _tokens(folder)
-        for number in range(20):
-            anyio.run(tokens.set_tokens, OAuthToken(access_token=str(number)))
-            kept = anyio.run(tokens.get_tokens)
-            assert kept
-            assert kept.access_token == str(number)
-
-    def keep_client() -> None:
-        for number in range(20):
-            client = OAuthClientInformationFull.model_validate({"client_id": str(number), "redirect_uris": None})
-            anyio.run(_tokens(folder).set_client_info, client)
-
-    with ThreadPoolExecutor(2) as writers:
-        for written in [writers.submit(keep_tokens), writers.submit(keep_client)]:
-            written.result()
-
-
-def _tokens(folder: Path) -> Tokens:
-    return Tokens(folder, "https://vault.example/mcp", Cipher(lambda: b"a secret of thirty-two characters", b"test"))
 
 
 def test_control_a_file_made_by_plain_open_is_not_private(tmp_path: Path) -> None:

@@ -13,9 +13,12 @@ from assent import secret_key
 from assent.assistant.cli import assistant, calendar, chat, demo, evaluate
 from assent.assistant.mcp import sharing
 from assent.assistant.mcp.login import desk
+from assent.assistant.mcp.login.desk import Logins
+from assent.assistant.mcp.login.records import Records
 from assent.assistant.mcp.places import keep_calendar_beside
 from assent.assistant.mcp.trust import trust_by_default
 from assent.extras import require
+from assent.kernel.cipher import Cipher
 from assent.settings import OFFLINE, Mode, suggested_models
 from assent.surfaces.extensions import Extension, Place
 
@@ -35,6 +38,9 @@ log = logging.getLogger(__name__)
 class AssistantExtension(Extension):
     web = Path(__file__).parent / "web"
 
+    def __init__(self) -> None:
+        self._logins: Logins | None = None
+
     def add_commands(self, app: typer.Typer) -> None:
         app.command()(demo.demo)
         calendar.add_to(app)
@@ -48,8 +54,13 @@ class AssistantExtension(Extension):
             help=assistant.assistant.__doc__,
         )
 
-    def routes(self, services: Services, engine: Engine, settings: Settings) -> Iterator[APIRouter]:
+    def prepare(self, services: Services, settings: Settings) -> None:
         trust_by_default(settings.mode is not Mode.SERVE)
+        cipher = Cipher(lambda: secret_key.load(settings), desk.PURPOSE)
+        self._logins = Logins(_address(settings), Records(services.store, cipher)) if settings.assistant else None
+        desk.use(self._logins)
+
+    def routes(self, services: Services, engine: Engine, settings: Settings) -> Iterator[APIRouter]:
         if settings.assistant:
             require("assistant", "the setting assistant")
             from assent.assistant import http  # slow to import
@@ -62,7 +73,6 @@ class AssistantExtension(Extension):
             require_calendar(configured)
             _suggest_models(configured)
             keep_calendar_beside(settings.database_file)
-            desk.keep_logins(_place_of_logins(settings))
             yield http.routes(_assistant(services, engine, settings.assistant), _prompts())
 
     def pages(self, services: Services, engine: Engine, settings: Settings, shell: Shell) -> Iterator[APIRouter]:
@@ -73,7 +83,8 @@ class AssistantExtension(Extension):
             assistant = _assistant(services, engine, settings.assistant)
             sources = Sources(engine.threads, engine.inbox, services.store)
             yield pages.routes(assistant, _prompts(), sources, shell)
-            yield signing_in.routes()
+            assert self._logins is not None
+            yield signing_in.routes(self._logins)
 
     def places(self, settings: Settings) -> Iterator[Place]:
         if settings.assistant:
@@ -81,7 +92,8 @@ class AssistantExtension(Extension):
 
     async def close(self) -> None:
         await sharing.close_all()
-        await desk.close_all()
+        if self._logins is not None:
+            await self._logins.close()
 
 
 def _suggest_models(configured: AssistantSettings) -> None:
@@ -90,11 +102,10 @@ def _suggest_models(configured: AssistantSettings) -> None:
         log.info("assistant plans offline: to use the model of %s, set ASSISTANT_MODEL=%s", key, model)
 
 
-def _place_of_logins(settings: Settings) -> desk.Place:
-    """Beside the installation's own secret, which encrypts them in development."""
+def _address(settings: Settings) -> str:
+    """To which authorization servers send people back."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    address = settings.public_url or f"http://{host}:{settings.port}"
-    return desk.Place(address, secret_key.path(settings).with_suffix(".logins"), lambda: secret_key.load(settings))
+    return settings.public_url or f"http://{host}:{settings.port}"
 
 
 def _prompts() -> Prompts:

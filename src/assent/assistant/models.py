@@ -86,7 +86,8 @@ def _own_key(provider: str, settings: AssistantSettings) -> dict[str, Any]:
 
 def _install(name: str) -> str:
     provider = name.partition(":")[0]
-    return f"pip install {_PACKAGES.get(provider, f'langchain-{provider}')}"
+    package = _PACKAGES.get(provider, f"langchain-{provider}")
+    return f"pip install {package}, or in a clone: $(tools/find-uv) pip install --python .venv/bin/python {package}"
 
 
 def _first_line(error: ValueError) -> str:

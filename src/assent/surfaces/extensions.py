@@ -40,6 +40,10 @@ class Extension(Protocol):
     def add_commands(self, app: typer.Typer) -> None:
         return
 
+    def prepare(self, services: Services, settings: Settings) -> None:
+        """Sets up what its graphs need, in every process that serves or executes runs."""
+        return
+
     def routes(self, services: Services, engine: Engine, settings: Settings) -> Iterable[APIRouter]:
         """Additional routes, behind the same authentication."""
         return ()
@@ -61,6 +65,11 @@ class Extension(Protocol):
 @cache
 def installed() -> list[Extension]:
     return [point.load()() for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)]
+
+
+def prepare(services: Services, settings: Settings) -> None:
+    for extension in installed():
+        extension.prepare(services, settings)
 
 
 async def close() -> None:

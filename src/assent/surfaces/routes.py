@@ -97,6 +97,7 @@ def create_app(services: Services, engine: Engine, settings: Settings) -> FastAP
     errors.install(app, Relying(settings.public_url).page)
     app.add_exception_handler(HTTPException, page_errors.on_http)
     app.state.error_page = page_errors.refusal
+    extensions.prepare(services, settings)
     views = _inboxes(services, engine, settings)
     figures = Insights(services.store, access=ThreadAccess(engine.custom_auth))
     app.mount("/static", assets.app())

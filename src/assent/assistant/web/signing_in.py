@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import RedirectResponse
 
-from assent.assistant.mcp.login import desk
+from assent.assistant.mcp.login.desk import CALLBACK, START, Logins
 from assent.errors import Forbidden
 from assent.identity.model.access import Principal, Scope
 from assent.surfaces.http.authentication import Caller
@@ -19,18 +19,18 @@ from assent.surfaces.web.rendering import render
 Text = Annotated[str, Query(max_length=4096)]
 
 
-def routes() -> APIRouter:
+def routes(logins: Logins) -> APIRouter:
     web = APIRouter(include_in_schema=False, route_class=PageRoute)
 
-    @web.get(f"{desk.START}/{{id}}")
+    @web.get(f"{START}/{{id}}")
     async def begin(caller: Caller, id: str) -> Response:
-        page = desk.begin(id, _person(caller))
+        page = await logins.begin(id, _person(caller))
         return _ended(done=False) if page is None else RedirectResponse(page, 303)
 
-    @web.get(desk.CALLBACK)
+    @web.get(CALLBACK)
     async def sign_in(caller: Caller, code: Text = "", state: Text = "", iss: Text | None = None) -> Response:
         person = _person(caller)
-        return _ended(done=bool(code and state) and await desk.complete(state, code, iss, person))
+        return _ended(done=bool(code and state) and await logins.complete(state, code, iss, person))
 
     return web
 

@@ -770,6 +770,21 @@ remote_threads = Table(  # threads of deployments, as they were last seen
     ),
 )
 
+mcp_logins = Table(  # of the assistant at MCP servers, and the sign-ins that wait for a person
+    "mcp_logins",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("server", String, primary_key=True),  # the hash of its address
+    Column("login", LargeBinary),  # the tokens, encrypted
+    Column("sign_in", String),  # the id of the sign-in
+    Column("state", String),  # the hash of the secret that the authorization server sends back
+    Column("page", LargeBinary),  # the page of the authorization server, encrypted
+    Column("people", Json),  # who opened it
+    Column("answer", LargeBinary),  # the code that the person came back with, encrypted
+    Column("done", Boolean),  # how it ended
+    Column("until", Instant),  # the end of the lease of the process that waits
+)
+
 policies = Table(
     "policies",
     metadata,

@@ -38,8 +38,8 @@ class Credentials(httpx2.Auth):
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """A refused request is made once more if another connection has stored new tokens meanwhile."""
         while True:
-            used = await self._stored()
-            flow = self._provider_of(used).async_auth_flow(request) if used else _plainly(request)
+            used, ends = await self._stored()
+            flow = self._provider_of(used, ends).async_auth_flow(request) if used else _plainly(request)
             async with aclosing(flow):  # in this task, which holds the lock of the flow
                 sent = await anext(flow)
                 while True:
@@ -51,20 +51,20 @@ class Credentials(httpx2.Auth):
                     except StopAsyncIteration:
                         break
             self.status = response.status_code if response.status_code in (_UNKNOWN, _FORBIDDEN) else None
-            stored = await self._stored()
+            stored, _ = await self._stored()
             if not self.login_required or stored is None or (used and stored.access_token == used.access_token):
                 return
 
-    def _provider_of(self, stored: OAuthToken) -> OAuthClientProvider:
+    def _provider_of(self, stored: OAuthToken, ends: float | None) -> OAuthClientProvider:
         assert self._tokens is not None
         if self._provider is None or self._of != stored.access_token:
             self._of = stored.access_token
             self._provider = OAuthClientProvider(self._url, metadata_of(self._callback), self._tokens)
-            self._provider.context.token_expiry_time = self._tokens.end
+            self._provider.context.token_expiry_time = ends
         return self._provider
 
-    async def _stored(self) -> OAuthToken | None:
-        return await self._tokens.get_tokens() if self._tokens is not None else None
+    async def _stored(self) -> tuple[OAuthToken | None, float | None]:
+        return await self._tokens.stored() if self._tokens is not None else (None, None)
 
 
 async def _plainly(request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:

@@ -1,7 +1,7 @@
 """One sign-in of a person at an MCP server: from the link to the stored tokens.
 
-The MCP library drives it, with a request of its own to the server. It waits for the person here, in this process; if
-the process ends, the next link starts another one.
+The MCP library drives it, with a request of its own to the server. It waits for the person in this process; the person
+may come back to another one. If this process ends, the next link starts another sign-in.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
+from assent.assistant.mcp.login.records import Records
 from assent.assistant.mcp.login.tokens import Tokens
 from assent.kernel.ids import new_id
 
@@ -23,6 +24,7 @@ log = logging.getLogger(__name__)
 LINK_SECONDS = 30.0
 WAIT_SECONDS = 3600.0
 """How long a link is good for; then the next request gets a new one."""
+_LOOK_EVERY = 2.0
 _PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 _HEADERS = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
 
@@ -42,20 +44,18 @@ def metadata_of(callback: str) -> OAuthClientMetadata:
 
 class SignIn:
     """`page` is that of the authorization server, and `state` the secret that it sends back with the code: both are
-    None at first. `people` have opened the page."""
+    None at first."""
 
-    def __init__(self, server_url: str, callback: str, tokens: Tokens) -> None:
+    def __init__(self, server_url: str, callback: str, records: Records) -> None:
         self._url = server_url
         self._callback = callback
-        self._tokens = tokens
+        self._records = records
         self.id = new_id()
         self.page: str | None = None
         self.state: str | None = None
-        self.people = set[str]()
-        self.loop = asyncio.get_running_loop()
-        self._opened: asyncio.Future[None] = self.loop.create_future()
-        self._answer: asyncio.Future[Any] = self.loop.create_future()
-        self._work = asyncio.create_task(self._signed_in())
+        self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._answer: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
+        self._work = asyncio.create_task(self._recorded())
 
     @property
     def is_open(self) -> bool:
@@ -80,13 +80,22 @@ class SignIn:
         self._work.cancel()
         await asyncio.wait([self._work])
 
+    async def _recorded(self) -> bool:
+        """Whether it succeeded, also for the process that the person has come back to."""
+        done = False
+        try:
+            done = await self._signed_in()
+        finally:
+            if self.state is not None:
+                await self._records.end(self.state, done=done)
+        return done
+
     async def _signed_in(self) -> bool:
         import httpx2
         from mcp.client.auth import OAuthClientProvider
 
-        provider = OAuthClientProvider(
-            self._url, metadata_of(self._callback), self._tokens, self._send_to, self._await_code
-        )
+        tokens = Tokens(self._records, self._url)
+        provider = OAuthClientProvider(self._url, metadata_of(self._callback), tokens, self._send_to, self._await_code)
         try:
             async with (
                 httpx2.AsyncClient(auth=provider, timeout=LINK_SECONDS) as http,
@@ -98,11 +107,30 @@ class SignIn:
             return False
 
     async def _send_to(self, url: str) -> None:
-        [self.state] = parse_qs(urlsplit(url).query)["state"]
-        self.page = url
+        [state] = parse_qs(urlsplit(url).query)["state"]
+        await self._records.offer(self._url, self.id, state, url)
+        self.state, self.page = state, url
         self._opened.set_result(None)
 
     async def _await_code(self) -> AuthorizationCodeResult:
         async with asyncio.timeout(WAIT_SECONDS):
-            result: AuthorizationCodeResult = await self._answer
-            return result
+            while not self._answer.done():
+                await self._look()
+                await asyncio.wait([self._answer], timeout=_LOOK_EVERY)
+            return self._answer.result()
+
+    async def _look(self) -> None:
+        """For the answer of a person who has come back to another process."""
+        from mcp.client.auth import AuthorizationCodeResult
+
+        assert self.state is not None
+        wanted, answer = await self._records.look(self._url, self.state)
+        if not wanted:
+            raise SignInReplaced
+        if answer is not None and not self._answer.done():
+            code, issuer = answer
+            self._answer.set_result(AuthorizationCodeResult(code=code, state=self.state, iss=issuer))
+
+
+class SignInReplaced(RuntimeError):
+    """Another process has begun a sign-in at the same server."""

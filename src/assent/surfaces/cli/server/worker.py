@@ -48,6 +48,7 @@ async def _work(conf: Settings, graphs: LoadedGraphs) -> None:
     secret_key.load(conf)  # fail at the start rather than at the first webhook
     async with AsyncExitStack() as stack:
         services = await stack.enter_async_context(open_services(conf))
+        extensions.prepare(services, conf)
         stack.push_async_callback(extensions.close)
         await stack.enter_async_context(open_engine(services.store, graphs, conf))
         lines = {"serving": served(conf, graphs), "data": shown(conf), "at once": str(conf.run_concurrency)}

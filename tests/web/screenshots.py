@@ -1,6 +1,6 @@
 """Takes the pictures of the documentation again: `python -m tests.web.screenshots`.
 
-They are those that README.md and the pages of docs name: `item-dark-phone` is the page `item` in the dark on a phone,
+They are those that the READMEs and the pages of docs name: `item-dark-phone` is the page `item` in the dark on a phone,
 and `item-zh` in Chinese, for which a font has to be installed."""
 
 import asyncio
@@ -42,7 +42,7 @@ def main() -> None:
 
 def named() -> set[str]:
     """The pictures that the documentation shows."""
-    texts = (file.read_text(encoding="utf-8") for file in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
+    texts = (file.read_text(encoding="utf-8") for file in (*ROOT.glob("README*.md"), *(ROOT / "docs").glob("*.md")))
     return {name for text in texts for name in re.findall(r"images/([a-z-]+)\.png", text)}
 
 

@@ -41,10 +41,16 @@ def table(items: Sequence[View]) -> None:
             escaped(item["owner_name"] or item["owner"] or ""),
             when(item["created_at"]),
             when(item["expires_at"]),
-            escaped(item["source"]["graph_id"] or ""),
+            escaped(_origin(item["source"])),
             "; ".join(map(_arguments, item["actions"])),
         )
     console.print(grid)
+
+
+def _origin(source: View) -> str:
+    """The graph, and the deployment where it runs if that is another one."""
+    graph, remote = source["graph_id"] or "", source.get("remote")
+    return f"{graph} at {remote['name']}".lstrip() if remote else graph
 
 
 def _arguments(action: View) -> str:
@@ -163,10 +169,7 @@ def _facts(item: View) -> Iterator[str]:
     yield f"  {state(item)}{resolution}, {escaped(item['type'])}{risk}{'' if item['gated'] else ', advisory'}"
     yield f"  item      {item['id']}"
     yield f"  revision  {item['revision']}, hash {item['hash']}"
-    yield f"  requested {when(item['created_at'])} by {escaped(item['requester'])}"
-    source = {name: value for name, value in item["source"].items() if value and name in ("graph_id", "thread_id")}
-    if source:
-        yield f"  from      {', '.join(f'{name[:-3]} {escaped(value)}' for name, value in source.items())}"
+    yield from _source(item)
     if item["recipient"]:
         yield f"  for       {escaped(item['recipient_name'] or item['recipient'])}"
     if item["routing"]:
@@ -183,6 +186,17 @@ def _facts(item: View) -> Iterator[str]:
         yield f"  claimed   by {escaped(item['claim']['by'])} until {item['claim']['until'][:19]}"
     if item["undo_until"]:
         yield f"  undo      until {item['undo_until'][:19]}"
+
+
+def _source(item: View) -> Iterator[str]:
+    remote = item["source"].get("remote")
+    requester = f"deployment {remote['name']}" if remote else item["requester"]
+    yield f"  requested {when(item['created_at'])} by {escaped(requester)}"
+    source = {name: value for name, value in item["source"].items() if value and name in ("graph_id", "thread_id")}
+    if source:
+        yield f"  from      {', '.join(f'{name[:-3]} {escaped(value)}' for name, value in source.items())}"
+    if remote:
+        yield f"  there     {escaped(remote['url'])}, thread {escaped(remote['thread_id'])}"
 
 
 def _descriptions(item: View) -> Iterator[tuple[str, str]]:

@@ -21,6 +21,9 @@ Key = Annotated[
     str | None,
     typer.Option(help="The API key of the deployment.", envvar="LANGGRAPH_API_KEY", show_envvar=True),
 ]
+OwnUrl = Annotated[
+    str | None, typer.Option("--url", help="This server's address, if not public_url or its host and port.")
+]
 Header = Annotated[list[str] | None, typer.Option(help="An extra header, as NAME=VALUE; repeatable.")]
 Graph = Annotated[list[str] | None, typer.Option(help="A graph or assistant to follow; repeatable. All by default.")]
 _COLUMNS = ["id", "name", "url", "state", "synced_at", "graphs", "message"]
@@ -95,6 +98,7 @@ def rotate(
     deployment: Named,
     key: Key = None,
     without_key: Annotated[bool, typer.Option("--no-key", help="The deployment needs no key.")] = False,
+    url: OwnUrl = None,
     tenant: Tenant = TENANT,
     config: Config = None,
     database: Database = None,
@@ -108,10 +112,10 @@ def rotate(
         return await services.deployments.rotate(caller, deployment_id, None if without_key else key)
 
     rotated = _on(deployment, tenant, config, database, act)
-    url = None if rotated.webhook is None else _webhook_url(rotated.webhook, config, database)
-    if url is not None and not as_json:
-        output.say(f"webhook: {url}")
-    _show(rotated.deployment, as_json, **({"webhook_url": url} if url else {}))
+    webhook_url = None if rotated.webhook is None else _webhook_url(rotated.webhook, url, config, database)
+    if webhook_url is not None and not as_json:
+        output.say(f"webhook: {webhook_url}")
+    _show(rotated.deployment, as_json, **({"webhook_url": webhook_url} if webhook_url else {}))
 
 
 def pause(deployment: Named, tenant: Tenant = TENANT, config: Config = None, database: Database = None) -> None:
@@ -144,6 +148,7 @@ def remove(deployment: Named, tenant: Tenant = TENANT, config: Config = None, da
 def webhook(
     deployment: Named,
     no_webhook: Annotated[bool, typer.Option("--remove", help="Remove the webhook.")] = False,
+    url: OwnUrl = None,
     tenant: Tenant = TENANT,
     config: Config = None,
     database: Database = None,
@@ -160,16 +165,16 @@ def webhook(
     if no_webhook:
         name = _on(deployment, tenant, config, database, take_away).name
         return output.emit({"url": None}) if as_json else output.say(f"removed the webhook of {name}")
-    url = _webhook_url(_on(deployment, tenant, config, database, create), config, database)
+    webhook_url = _webhook_url(_on(deployment, tenant, config, database, create), url, config, database)
     if as_json:
-        output.emit({"url": url})
+        output.emit({"url": webhook_url})
     else:
-        output.say(url)
+        output.say(webhook_url)
 
 
-def _webhook_url(secret: str, config: Any, database: str | None) -> str:
+def _webhook_url(secret: str, url: str | None, config: Any, database: str | None) -> str:
     conf = settings(config=config, database=database)
-    return (conf.public_url or address(conf)) + path_of(secret)
+    return (url or conf.public_url or address(conf)).rstrip("/") + path_of(secret)
 
 
 def _on(named: str, tenant: str, config: Any, database: str | None, act: Act[T]) -> T:

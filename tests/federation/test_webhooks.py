@@ -38,6 +38,22 @@ async def test_announced_question_is_an_item_without_a_search_by_time(
     assert (await desk.deployment(added["id"]))["called_at"] is not None
 
 
+@pytest.mark.parametrize("build_on_both", ["postgres"], indirect=True)
+async def test_call_to_another_process_reaches_the_one_that_follows(
+    build_on_both: Builder, assent_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_SOON", "_LATEST"):
+        monkeypatch.setattr(sync, name, 3600.0)
+    desk = await Desk.at(await build_on_both(Mode.DEV))
+    added = await desk.add(assent_url, graphs=["asking"])
+    other = await build_on_both(Mode.DEV, database=desk.house.settings.database)
+    webhook = (await desk.admin.post(f"/api/deployments/{added['id']}/webhook")).json()["url"]
+    await searched(desk, added)
+    thread_id = await begun(assent_url, "asking", {"questions": ["told elsewhere?"]})
+    assert (await other.client().post(webhook)).status_code == 204
+    await desk.item_of(added, thread_id)
+
+
 async def searched(desk: Desk, added: Json) -> None:
     """Waits for the search that follows the last change of the deployment; the next one is hours away."""
 

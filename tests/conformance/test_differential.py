@@ -54,6 +54,14 @@ def test_a_difference_that_no_row_allows_is_reported() -> None:
         assert len(unexplained(differences("linear/wait", theirs, ours), Counter())) == 1
 
 
+def test_no_row_allows_an_internal_error_of_ours() -> None:
+    theirs: list[Json] = [{"null": {"status": 422}}]
+    for status, left in ((200, 0), (500, 1)):
+        ours: list[Json] = [{"null": {"status": status}}]
+        found = differences("field/new thread/ttl", theirs, ours)
+        assert len(unexplained(found, Counter())) == left
+
+
 def _chosen(everything: dict[str, Scenario], size: int) -> dict[str, Scenario]:
     names = random.Random(_SEED).sample(list(everything), size)
     return {name: everything[name] for name in names}

@@ -12,6 +12,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.listening import listening
+
 PATIENCE = 60.0
 
 
@@ -70,8 +72,6 @@ class Receiver:
                 await writer.drain()
         except ConnectionError:
             pass  # a caller may go as it pleases
-        finally:
-            writer.close()
 
 
 async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Call | None:
@@ -91,13 +91,11 @@ async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> C
 async def receiving(*, host: str = "127.0.0.1", secured: ssl.SSLContext | None = None) -> AsyncIterator[Receiver]:
     receiver = Receiver(host=host, scheme="https" if secured else "http")
     receiver.hold.set()
-    server = await asyncio.start_server(receiver.serve, host, 0, ssl=secured)
-    receiver.port = server.sockets[0].getsockname()[1]
-    try:
-        yield receiver
-    finally:
-        receiver.hold.set()
-        server.close()
+    async with listening(receiver.serve, host, secured=secured) as receiver.port:
+        try:
+            yield receiver
+        finally:
+            receiver.hold.set()
 
 
 def verified(call: Call, secret: str) -> bool:

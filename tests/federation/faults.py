@@ -11,6 +11,8 @@ from enum import StrEnum
 from random import Random
 from urllib.parse import urlsplit
 
+from tests.listening import listening
+
 _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 _KEPT_OPEN = re.compile(rb"\r\nconnection: [^\r]*", re.IGNORECASE)
 
@@ -38,7 +40,6 @@ class FaultyProxy:
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             writer.write(await self._carried(await whole_request(reader)))
             await writer.drain()
-        writer.close()
 
     async def _carried(self, request: bytes) -> bytes:
         fault = self._random.choice(list(Fault)) if self._random.randrange(100) < self._percent else None
@@ -75,9 +76,6 @@ async def whole_request(reader: asyncio.StreamReader) -> bytes:
 @asynccontextmanager
 async def faulty(upstream: str, *, seed: int, percent: int) -> AsyncIterator[FaultyProxy]:
     proxy = FaultyProxy(upstream, seed=seed, percent=percent)
-    server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
-    proxy.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    try:
+    async with listening(proxy.serve) as port:
+        proxy.url = f"http://127.0.0.1:{port}"
         yield proxy
-    finally:
-        server.close()

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from tests.federation.faults import whole_request
+from tests.listening import listening
 
 Json = dict[str, Any]
 THREAD, BROKEN = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
@@ -48,7 +49,6 @@ class Peer:
             length = f"content-length: {len(answer)}"
             writer.write(f"HTTP/1.1 {status}\r\nconnection: close\r\n{length}\r\n\r\n{answer}".encode())
             await writer.drain()
-        writer.close()
 
     async def _answer(self, method: str, path: str, body: Any) -> Any:
         match method, path.removeprefix(f"/threads/{THREAD}"):
@@ -105,10 +105,9 @@ class Peer:
 @asynccontextmanager
 async def asking_at_once(*questions: str) -> AsyncIterator[Peer]:
     peer = Peer(*questions)
-    server = await asyncio.start_server(peer.serve, "127.0.0.1", 0)
-    peer.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    try:
-        yield peer
-    finally:
-        peer.may_list.set()
-        server.close()
+    async with listening(peer.serve) as port:
+        peer.url = f"http://127.0.0.1:{port}"
+        try:
+            yield peer
+        finally:
+            peer.may_list.set()

@@ -28,6 +28,7 @@ pytest_plugins = (
     "pytester",
     "tests.missing",  # before those that import it
     "tests.browser",
+    "tests.certificates",
     "tests.endpoints",
     "tests.javascript",
     "tests.postgres",

@@ -7,7 +7,7 @@ fail.
 - `browser`   a Playwright `Browser`
 - `page`      a page in a fresh context; an uncaught error of its scripts fails the test
 
-`python -m tests.browser` prints the path, or fails where there is none.
+`python -m tests.browser` prints the path, or fails where there is none; with `--shell`, where it has windows.
 """
 
 import asyncio
@@ -20,12 +20,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 from playwright.sync_api import sync_playwright
 
 from tests.missing import missing
 
-NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
+SHELLS = ("chromium-headless-shell", "chrome-headless-shell")
+"""Chromium without windows. A page costs it less than half of the CPU time."""
+NAMES = (*SHELLS, "chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
+PATIENCE = 60_000
 UNUSED_FEATURES = (
     # Pages of the address bar, which every new window loads. They cost half of the CPU time of a test.
     *("WebUIOmniboxPopup", "WebUIOmniboxAimPopup"),
@@ -35,6 +38,7 @@ UNUSED_FEATURES = (
     *("MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding", "PreconnectToSearch"),
     *("TcpPortRandomizationWin", "ThirdPartyStoragePartitioning"),
 )
+expect.set_options(timeout=PATIENCE)  # a busy machine is slow, and that is no failure
 FLAGS = (
     f"--disable-features={','.join(UNUSED_FEATURES)}",
     "--no-sandbox",
@@ -56,29 +60,30 @@ def chromium() -> str:
 async def browser(chromium: str) -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        _remove_service_workers(browser)
+        _prepare_contexts(browser)
         yield browser
         await browser.close()
 
 
-def _remove_service_workers(browser: Browser) -> None:
-    """Unless a test asks for them: Playwright sees no requests of a page behind a service worker."""
+def _prepare_contexts(browser: Browser) -> None:
+    """Each context is patient, as a busy machine is slow. It has no service workers unless a test asks for them:
+    Playwright sees no requests of a page behind one."""
     new_context = browser.new_context
 
-    async def without(*, service_workers: str | None = None, **options: Any) -> BrowserContext:
+    async def prepared(*, service_workers: str | None = None, **options: Any) -> BrowserContext:
         context = await new_context(**options)
+        context.set_default_timeout(PATIENCE)
         if service_workers != "allow":
             await context.add_init_script("delete Navigator.prototype.serviceWorker")
         return context
 
-    browser.new_context = without  # type: ignore[method-assign]
+    browser.new_context = prepared  # type: ignore[method-assign]
 
 
 @pytest.fixture
 async def page(browser: Browser) -> AsyncIterator[Page]:
     context = await browser.new_context()
     try:
-        context.set_default_timeout(60_000)
         page = await context.new_page()
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -98,11 +103,12 @@ def find_chromium() -> str | None:
 
 def _playwrights_own() -> str | None:
     with sync_playwright() as playwright:
-        path = playwright.chromium.executable_path
-    return path if Path(path).exists() else None
+        path = Path(playwright.chromium.executable_path)
+    shells = path.parents[2].glob("chromium_headless_shell-*/*/*headless*shell")
+    return next((str(program) for program in (*shells, path) if program.exists()), None)
 
 
 if __name__ == "__main__":
-    chromium_path = find_chromium()
+    chromium_path = find_chromium() or ""
     print(chromium_path or "no Chromium")
-    sys.exit(not chromium_path)
+    sys.exit("shell" not in chromium_path if sys.argv[1:] == ["--shell"] else not chromium_path)

@@ -13,14 +13,13 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import ConsoleMessage, Page, expect
+from playwright.async_api import ConsoleMessage, Page
 
 from assent.settings import Mode
 from tests.api.house import LOOPBACK, Builder, House, make_empty_database
 from tests.cli.command import Server, serving
 from tests.missing import missing
 
-expect.set_options(timeout=60_000)  # a busy machine is slow, and that is no failure
 GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
 AXE = Path(__file__).parents[2] / ".tools" / "javascript" / "node_modules" / "axe-core" / "axe.min.js"
 _FORM = re.compile(r"<form(?P<head>[^>]*)>(?P<body>.*?)</form>", re.DOTALL)

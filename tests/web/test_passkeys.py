@@ -100,7 +100,6 @@ def server(folder: Path) -> Iterator[Server]:
 
 async def seated(server: Server, folder: Path, context: BrowserContext) -> Seat:
     page = await context.new_page()
-    page.set_default_timeout(60_000)
     cdp = await context.new_cdp_session(page)
     await cdp.send("WebAuthn.enable")
     made: dict[str, Any] = await cdp.send("WebAuthn.addVirtualAuthenticator", {"options": OPTIONS})

@@ -309,6 +309,7 @@ class TestBrowser:
     ) -> None:
         page, calendar = quiet_page, tmp_path / ".assent" / "calendar.db"
         await sign_in(page, demo)
+        await page.goto(f"{demo.url}/inbox")
         await page.get_by_role("link", name="Assistant").click()
         await page.get_by_label("Your request").fill("schedule something")
         await page.keyboard.press("Enter")

@@ -41,6 +41,7 @@ async def test_offline_page_is_honest_and_no_item_is_kept(server: Server, browse
     async with await browser.new_context(service_workers="allow") as context:
         page = await context.new_page()
         await sign_in(page, server)
+        await page.goto(f"{server.url}/inbox")
         assert await page.evaluate(CONTROLLED)
         await page.goto(f"{server.url}/inbox/{item_id}")
         await page.reload()
@@ -60,6 +61,7 @@ async def test_offline_page_is_honest_and_no_item_is_kept(server: Server, browse
 
 async def test_control_without_the_worker_the_browser_shows_its_own_error(server: Server, page: Page) -> None:
     await sign_in(page, server)
+    await page.goto(f"{server.url}/inbox")
     await page.context.set_offline(True)
     with pytest.raises(Error, match="ERR_INTERNET_DISCONNECTED"):
         await page.goto(f"{server.url}/inbox")

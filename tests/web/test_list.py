@@ -57,6 +57,7 @@ async def test_search_reads_arguments_and_keeps_the_order_in_the_address(
     ask(server, type=type, title="late", expires_at=late, actions=[{"name": "act", "args": {"order": "4711"}}])
     ask(server, type=type, title="soon", expires_at=soon, actions=[{"name": "act", "args": {"order": "4711"}}])
     ask(server, type=type, title="other", actions=[{"name": "act", "args": {"order": "12"}}])
+    await unscripted.goto(f"{server.url}/inbox")
     await unscripted.get_by_role("combobox", name="Search").fill(f"4711 type:{type}")
     await unscripted.keyboard.press("Enter")
     await expect(titles(unscripted)).to_have_text(["soon", "late"])
@@ -133,6 +134,7 @@ async def test_tab_is_marked_while_the_search_names_a_status(server: Server, rea
 
 async def test_search_field_completes_the_last_word(server: Server, reader: Page, type: str) -> None:
     ask(server, type=type, title="one")
+    await reader.goto(f"{server.url}/inbox")
     field = reader.get_by_role("combobox", name="Search")
     await field.fill("refund ris")
     offered = reader.locator("#filter-words option")
@@ -210,6 +212,7 @@ async def test_tab_shows_the_number_and_the_live_region_tells_changes(server: Se
 async def test_palette_finds_items_by_their_text(server: Server, reader: Page, type: str) -> None:
     word = f"w{uuid4().hex}"
     item_id = ask(server, type=type, title="one", actions=[{"name": "act", "args": {"order": word}}])
+    await reader.goto(f"{server.url}/inbox")
     await reader.keyboard.press("Control+k")
     await reader.locator("#palette input").fill(word)
     await reader.locator("#palette").get_by_role("button", name="one").click()

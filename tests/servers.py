@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from pathlib import Path
 import httpx
 
 from tests.forking import ASSENT, Forked
+from tests.waiting import wait_until
 
 GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
 _PATIENCE = 90.0
@@ -100,26 +100,6 @@ class ServerProcess:
         match = printed()
         assert match is not None
         return match[1]
-
-
-def wait_until(condition: object, complaint: str, *, patience: float = _PATIENCE) -> None:
-    """Looks again and again, after pauses that grow: most conditions are requests, which cost time themselves."""
-    assert callable(condition)
-    deadline = time.monotonic() + patience
-    for pause in pauses():
-        if condition():
-            return
-        if time.monotonic() > deadline:
-            raise AssertionError(complaint)
-        threading.Event().wait(pause)
-
-
-def pauses() -> Iterator[float]:
-    """Seconds between two looks at a condition."""
-    pause = 0.005
-    while True:
-        yield pause
-        pause = min(pause * 1.5, _LONGEST_PAUSE)
 
 
 def dev_server(database: str, *, config: Path = GRAPHS, **environment: str) -> ServerProcess:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +21,8 @@ from assent.settings import Settings
 from assent.threads.model.runs import Run, RunStatus
 from assent.threads.rows import runs, threads
 from assent.threads.run_requests import RunRequest
-from tests.servers import ServerProcess, pauses
+from tests.servers import ServerProcess
+from tests.waiting import until
 
 GRAPHS = Path(__file__).parent / "graphs" / "workers.json"
 SECRET = "a secret of the tests' own, long enough"
@@ -131,22 +131,6 @@ async def crew_on(database: str, folder: Path) -> AsyncIterator[Crew]:
         crew = Crew(database, folder, services.store, engine)
         stack.callback(crew.dismiss)
         yield crew
-
-
-async def until(condition: Callable[[], Awaitable[bool]], complaint: str, *, patience: float = PATIENCE) -> None:
-    deadline = time.monotonic() + patience
-    for pause in pauses():
-        if await condition():
-            return
-        assert time.monotonic() < deadline, complaint
-        await asyncio.sleep(pause)
-
-
-async def until_file(path: Path) -> None:
-    async def there() -> bool:
-        return path.exists()
-
-    await until(there, f"{path.name} was not made")
 
 
 def open_gates(gate: Path) -> None:

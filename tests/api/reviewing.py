@@ -1,8 +1,7 @@
 """An office for tests of the inbox: the whole app over graphs that ask, an agent that runs them, and people."""
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import httpx
 from assent.identity.model.access import Role, operator
 from assent.settings import Mode
 from tests.api.house import Builder, House
-from tests.servers import pauses
+from tests.waiting import until
 
 GRAPHS = Path(__file__).parents[1] / "graphs_inbox" / "langgraph.json"
 SECRET_KEY = "0123456789abcdef0123456789abcdef"
@@ -156,15 +155,6 @@ class Office:
         """The timeline holds together."""
         verdict = await self.house.services.audit.verify(operator(tenant))
         assert verdict.breaks == []
-
-
-async def until(condition: Callable[[], Awaitable[Any]]) -> Any:
-    """What the condition gives as soon as it gives anything."""
-    async with asyncio.timeout(PATIENCE):
-        waits = pauses()
-        while not (result := await condition()):  # noqa: ASYNC110 - what is awaited happens in other tasks and processes
-            await asyncio.sleep(next(waits))
-    return result
 
 
 async def open_office(build: Builder, mode: Mode = Mode.SERVE, **settings: Any) -> Office:

@@ -10,9 +10,9 @@ from assent.identity.model.access import Kind, Role, operator
 from assent.identity.onboarding import LOCAL_USER
 from assent.settings import Mode
 from tests.api.house import LOOPBACK, Builder, House
-from tests.api.reviewing import until
 from tests.api.talking import GRAPHS, NO, SECRET_KEY, YES, Body, Talk, approvals, demo, house, houses, responses, talk
-from tests.servers import dev_server, running, wait_until
+from tests.servers import dev_server, running
+from tests.waiting import until, wait_until
 
 __all__ = ["demo", "house", "houses", "talk"]
 

@@ -13,7 +13,8 @@ from assent.identity.model.access import Kind, Role
 from assent.kernel.store.tables import event_payloads
 from assent.kernel.timeline import SignedHead
 from tests.api.house import Builder, House
-from tests.api.reviewing import SECRET_KEY, until
+from tests.api.reviewing import SECRET_KEY
+from tests.waiting import until
 
 
 @pytest.mark.promise("P9")

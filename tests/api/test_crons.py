@@ -19,7 +19,7 @@ from assent.runs.crons.firing import Firing
 from assent.settings import Mode
 from assent.threads.rows import crons
 from tests.api.house import Builder, House
-from tests.workers import until
+from tests.waiting import until
 
 STORE = Path(__file__).parents[1] / "graphs_store" / "langgraph.json"
 GRAPHS = Path(__file__).parents[1] / "graphs" / "langgraph.json"

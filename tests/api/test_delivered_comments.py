@@ -6,7 +6,8 @@ import pytest
 
 from assent.identity.model.access import Kind
 from tests.api.house import Builder
-from tests.api.reviewing import Item, Office, email, open_office, problem, script, until
+from tests.api.reviewing import Item, Office, email, open_office, problem, script
+from tests.waiting import until
 
 SAID = "Comments:\nben: is this right?"
 CALL = {"name": "pay", "args": {"n": 1}}

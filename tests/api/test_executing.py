@@ -17,7 +17,7 @@ from assent.surfaces.http import routing
 from assent.surfaces.http.authentication import Caller
 from assent.surfaces.http.limits.turns import Turns
 from tests.api.house import Builder, House, call
-from tests.workers import until
+from tests.waiting import until
 
 GRAPHS = Path(__file__).parents[1] / "graphs" / "langgraph.json"
 JSON = {"content-type": "application/json"}

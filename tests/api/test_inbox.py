@@ -10,7 +10,8 @@ import pytest
 
 from assent.identity.model.access import Kind, Role
 from tests.api.house import Builder
-from tests.api.reviewing import GRAPHS, Item, Office, email, open_office, problem, script, staff, until
+from tests.api.reviewing import GRAPHS, Item, Office, email, open_office, problem, script, staff
+from tests.waiting import until
 
 FORM = {
     "kind": "form_elicitation",

@@ -13,7 +13,8 @@ from assent.kernel.store.transaction import Tx
 from assent.review.rows import items
 from assent.settings import Mode
 from tests.api.house import Builder
-from tests.api.reviewing import Item, Office, email, open_office, problem, script, until
+from tests.api.reviewing import Item, Office, email, open_office, problem, script
+from tests.waiting import until
 
 ACCEPT = [{"type": "accept", "args": {"action": "send_email", "args": {"to": "a@b.c", "body": "x"}}}]
 APPROVE = {"decisions": [{"type": "approve"}]}

@@ -8,8 +8,9 @@ import pytest
 
 from assent.identity.model.access import Kind
 from tests.api.house import Builder
-from tests.api.reviewing import Office, open_office, problem, until
+from tests.api.reviewing import Office, open_office, problem
 from tests.receiver import Receiver, receiving, verified
+from tests.waiting import until
 
 BODY = {"type": "config_change", "title": "Raise the limit", "payload": {"limit": 5}}
 

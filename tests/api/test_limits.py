@@ -14,7 +14,7 @@ from assent.identity.model.access import Kind, Role
 from assent.settings import Mode
 from assent.surfaces.http.limits.rates import Rate
 from tests.api.house import Builder, House, call
-from tests.workers import until
+from tests.waiting import until
 
 PROJECT: dict[str, Any] = {"config": Path(__file__).parents[1] / "graphs_inbox" / "langgraph.json"}
 

@@ -14,8 +14,8 @@ from starlette.types import Message
 
 from assent.surfaces.graphql.schema import types
 from tests.api.house import House, call
-from tests.api.reviewing import until
 from tests.api.test_secrets import HIDES, SHOWS, Scene, decided, house, leaks, scene
+from tests.waiting import until
 
 __all__ = ["house"]
 

@@ -24,9 +24,10 @@ from assent.review.model.secrets import MASK
 from assent.runs.threads import states as thread_states
 from assent.runs.threads import threads
 from tests.api.house import LOCAL, Builder, House
-from tests.api.reviewing import PATIENCE, SECRET_KEY, Office, problem, script, staff, until
+from tests.api.reviewing import PATIENCE, SECRET_KEY, Office, problem, script, staff
 from tests.api.test_routes import PARAMETER, operations
 from tests.receiver import Receiver, receiving
+from tests.waiting import until
 
 pytestmark = pytest.mark.promise("P10")
 

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from assent.settings import CaldavServer
 from tests.postgres_server import free_port
-from tests.servers import wait_until
+from tests.waiting import wait_until
 
 PASSWORD = "correct horse"
 _ACCOUNTS = 200

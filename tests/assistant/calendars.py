@@ -17,7 +17,8 @@ from mcp_types import CallToolResult
 from starlette.types import ASGIApp
 
 from assent.assistant.calendar.server import create_server
-from tests.servers import ServerProcess, wait_until
+from tests.servers import ServerProcess
+from tests.waiting import wait_until
 
 LEGACY = "legacy"
 MODERN = "2026-07-28"

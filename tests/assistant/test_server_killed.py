@@ -20,7 +20,8 @@ from assent.assistant.calendar.server import create_server, http_app
 from tests.assistant.calendars import served
 from tests.assistant.events import events_in
 from tests.cli.terminal import terminal
-from tests.servers import ServerProcess, running, wait_until
+from tests.servers import ServerProcess, running
+from tests.waiting import wait_until
 
 STANDUP = "create a meeting called Standup tomorrow at 9am"
 TALK = "killed"

@@ -28,7 +28,7 @@ from tests.api.house import Builder
 from tests.assistant.calendars import served
 from tests.assistant.desk import Aviary
 from tests.assistant.models import Allowing, Scripted, call, calls
-from tests.servers import wait_until
+from tests.waiting import wait_until
 
 __all__ = ["build", "empty_database"]
 

@@ -51,7 +51,8 @@ from tests.api.house import Builder, House, make_empty_database
 from tests.assistant.calendars import served
 from tests.assistant.desk import Desk, nodes_of
 from tests.assistant.models import call, calls
-from tests.servers import ServerProcess, wait_until
+from tests.servers import ServerProcess
+from tests.waiting import wait_until
 
 ACCEPT, DECLINE = Verdict("0", Verb.ACCEPT), Verdict("0", Verb.DECLINE)
 ADDRESS = "http://127.0.0.1:8002"

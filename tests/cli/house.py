@@ -13,7 +13,8 @@ import httpx
 
 from tests.cli.command import Result
 from tests.cli.conftest import Assent
-from tests.servers import ServerProcess, wait_until
+from tests.servers import ServerProcess
+from tests.waiting import wait_until
 
 
 @dataclass

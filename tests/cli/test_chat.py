@@ -15,7 +15,8 @@ from tests.assistant.calendars import served
 from tests.assistant.library import library
 from tests.cli.command import PATIENCE, Result, environment
 from tests.cli.conftest import Assent
-from tests.servers import ServerProcess, running, wait_until
+from tests.servers import ServerProcess, running
+from tests.waiting import wait_until
 
 GRAPHS = Path(__file__).parents[1] / "graphs_assistant" / "langgraph.json"
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.cli.command import PATIENCE, Server, execute, serving
-from tests.servers import wait_until
+from tests.waiting import wait_until
 
 EXAMPLES = {
     ("tool", "human_interrupt", "send_email"),

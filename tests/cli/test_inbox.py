@@ -13,7 +13,8 @@ from assent.review.model.routing import ADVICE, Reason
 from tests.cli.command import Result
 from tests.cli.conftest import Assent
 from tests.cli.house import House, lines, unreliable
-from tests.servers import ServerProcess, dev_server, running, wait_until
+from tests.servers import ServerProcess, dev_server, running
+from tests.waiting import wait_until
 
 HOSTILE = "safe\u202egnp.exe\x1b[31m\u200b\x9b2J\nassent: approved\U000e0100"
 HARMLESS = r"safe\u202egnp.exe\u001b[31m\u200b\u009b2J"

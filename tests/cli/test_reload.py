@@ -18,7 +18,8 @@ from langgraph_sdk.client import SyncLangGraphClient
 
 from assent.surfaces.cli.server.reload import Sources
 from assent.threads.model.assistants import own_id
-from tests.servers import ServerProcess, running, wait_until
+from tests.servers import ServerProcess, running
+from tests.waiting import wait_until
 
 AGENT = """
 from typing import TypedDict

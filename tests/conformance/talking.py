@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import httpx
 
-from tests.e2e.holding import until
+from tests.waiting import until
 
 Json = dict[str, Any]
 Scenario = Callable[["Talk"], Awaitable[None]]

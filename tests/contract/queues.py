@@ -7,8 +7,7 @@ from times: `Trace`.
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict
@@ -30,6 +29,7 @@ from assent.threads.model.threads import Thread
 from assent.threads.rows import runs, threads
 from assent.threads.run_requests import RunRequest
 from tests.postgres import Cluster
+from tests.waiting import until
 
 CALLER = operator()
 PATIENCE = 60.0
@@ -163,13 +163,6 @@ async def site(queue: str, queue_settings: Settings) -> AsyncIterator[Site]:
     site = Site(queue_settings)
     async with site.processes(1 if queue == "embedded" else 2):
         yield site
-
-
-async def until(condition: Callable[[], Awaitable[bool]], complaint: str, *, patience: float = PATIENCE) -> None:
-    deadline = time.monotonic() + patience
-    while not await condition():
-        assert time.monotonic() < deadline, complaint
-        await asyncio.sleep(0.005)
 
 
 def _active(tx: Tx) -> int:

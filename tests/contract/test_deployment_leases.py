@@ -12,8 +12,8 @@ import pytest
 from assent.kernel.store.transaction import Tx
 from assent.threads.rows.remote import deployments
 from tests.contract.stores import AnyStore, migrated_database, opened
-from tests.federation.desk import until
 from tests.postgres import Cluster
+from tests.waiting import until
 
 TENANT, LEASE = "default", timedelta(seconds=60)
 _RECORDS = "SELECT 1 FROM deployments WHERE deployment_id = 'followed' FOR SHARE"

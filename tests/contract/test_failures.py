@@ -24,8 +24,9 @@ from assent.threads.model.runs import Cancel, Run, RunStatus, Strategy
 from assent.threads.model.threads import ThreadStatus
 from assent.threads.rows import runs
 from assent.threads.run_requests import RunRequest
-from tests.contract.queues import CALLER, Site, Trace, queue, queue_settings, until
+from tests.contract.queues import CALLER, Site, Trace, queue, queue_settings
 from tests.contract.stores import outside
+from tests.waiting import until
 
 __all__ = ["queue", "queue_settings"]
 

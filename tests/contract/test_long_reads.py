@@ -12,8 +12,8 @@ from assent.errors import Invalid
 from assent.kernel.fair_threads import caller
 from assent.kernel.store.drivers import postgres, sqlite
 from assent.kernel.store.transaction import Tx
-from tests.contract.queues import until
 from tests.contract.stores import AnyStore, both_databases, only_postgres, only_sqlite
+from tests.waiting import until
 
 _FOR_EVER = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers) SELECT count(*) FROM numbers"
 

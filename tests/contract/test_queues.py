@@ -21,9 +21,10 @@ from assent.threads.model.threads import ThreadStatus
 from assent.threads.rows import runs
 from assent.threads.rows.state.checkpoints import Attempt
 from assent.threads.run_requests import RunRequest
-from tests.contract.queues import CALLER, PATIENCE, Site, queue, queue_settings, site, until
+from tests.contract.queues import CALLER, PATIENCE, Site, queue, queue_settings, site
 from tests.contract.stores import outside
 from tests.scoreboard import Count, RecordScore
+from tests.waiting import until
 
 __all__ = ["queue", "queue_settings", "site"]
 

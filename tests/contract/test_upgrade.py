@@ -17,7 +17,8 @@ from assent.app import open_services
 from assent.identity.model.access import operator
 from assent.kernel.store import migrations
 from assent.settings import Settings
-from tests.servers import dev_server, running, wait_until
+from tests.servers import dev_server, running
+from tests.waiting import wait_until
 
 DUMP = Path(__file__).parent / "data" / "0.1.0.sql"
 GRAPHS = Path(__file__).parents[1] / "graphs_upgrade" / "langgraph.json"

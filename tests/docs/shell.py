@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.cli.command import PATIENCE, environment
 from tests.docs.documents import ROOT
 from tests.forking import CLIENT
-from tests.servers import wait_until
+from tests.waiting import wait_until
 
 CURL = '#!/bin/sh\nPATH=${PATH#*:} exec curl --fail-with-body --show-error "$@"\n'
 MAKE = f'#!/bin/sh\nPATH=${{PATH#*:}} exec make --dry-run --silent --directory {ROOT} "$@" >/dev/null\n'

@@ -15,7 +15,7 @@ import httpx
 
 from tests.cli.command import PATIENCE
 from tests.docs.shell import Shell
-from tests.servers import wait_until
+from tests.waiting import wait_until
 
 PROJECT = Path(__file__).parent / "project"
 MAIL = {

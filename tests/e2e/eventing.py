@@ -46,7 +46,7 @@ async def read(http: httpx.AsyncClient, thread: str, **body: Any) -> AsyncIterat
                 yield json.loads(line.removeprefix("data:"))
 
 
-async def until(
+async def read_until(
     http: httpx.AsyncClient, thread: str, enough: Callable[[Event], bool], *, patience: float = 30, **body: Any
 ) -> list[Event]:
     """The events up to the first one that is enough."""

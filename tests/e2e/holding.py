@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 from langgraph_sdk.client import LangGraphClient
 
-
-async def until(condition: Callable[[], Awaitable[object]], *, patience: float = 20) -> None:
-    """Looks again and again until the server says so."""
-    async with asyncio.timeout(patience):
-        while not await condition():  # noqa: ASYNC110 - the server decides when
-            await asyncio.sleep(0.01)
+from tests.waiting import until
 
 
 async def new_thread(client: LangGraphClient, **metadata: Any) -> str:

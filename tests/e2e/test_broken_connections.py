@@ -11,8 +11,9 @@ import pytest
 from langgraph_sdk import get_client
 
 from tests.e2e.cutting import CuttingProxy, cutting
-from tests.e2e.holding import Gates, new_thread, until
+from tests.e2e.holding import Gates, new_thread
 from tests.servers import ServerProcess
+from tests.waiting import until
 
 pytestmark = pytest.mark.promise("SERVE-01")
 

@@ -11,7 +11,8 @@ import pytest
 from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 from langgraph_sdk.errors import NotFoundError, UnprocessableEntityError
 
-from tests.e2e.holding import new_thread, until
+from tests.e2e.holding import new_thread
+from tests.waiting import until
 
 pytestmark = pytest.mark.promise("SERVE-01")
 

@@ -13,7 +13,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from tests.e2e.eventing import ALL, ENDED, HELLO, Event, new_id, of, started, until
+from tests.e2e.eventing import ALL, ENDED, HELLO, Event, new_id, of, read_until, started
 from tests.servers import ServerProcess
 
 pytestmark = pytest.mark.promise("SERVE-01")
@@ -165,12 +165,12 @@ async def test_each_event_is_sent_once_for_all_subscriptions(server: ServerProce
         await opened.until_ended()
     ids = [event["event_id"] for event in opened.events]
     assert ids == list(dict.fromkeys(ids))
-    assert ids == [event["event_id"] for event in await until(http, thread, ENDED)]
+    assert ids == [event["event_id"] for event in await read_until(http, thread, ENDED)]
 
 
 async def test_a_late_subscription_gets_the_events_before_it(server: ServerProcess, http: httpx.AsyncClient) -> None:
     thread = await started(http, "streams", HELLO)
-    whole = await until(http, thread, ENDED)
+    whole = await read_until(http, thread, ENDED)
     async with socket(server, thread) as opened:
         await opened.send("subscription.subscribe", channels=["lifecycle"])
         await opened.until_ended()
@@ -185,7 +185,7 @@ async def test_a_late_subscription_gets_the_events_before_it(server: ServerProce
 
 async def test_a_socket_goes_on_after_the_number_that_it_names(server: ServerProcess, http: httpx.AsyncClient) -> None:
     thread = await started(http, "streams", HELLO)
-    whole = await until(http, thread, ENDED)
+    whole = await read_until(http, thread, ENDED)
     async with socket(server, thread) as opened:
         given = {"channels": ALL, "since": whole[3]["seq"], "subscription_id": "mine"}
         assert (await opened.send("subscription.reconnect", **given))["result"]["subscription_id"] == "mine"

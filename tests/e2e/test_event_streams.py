@@ -11,7 +11,7 @@ import httpx
 import pytest
 from langgraph_sdk.client import LangGraphClient, SyncLangGraphClient
 
-from tests.e2e.eventing import ENDED, HELLO, command, new_id, of, read, started, tells, until
+from tests.e2e.eventing import ENDED, HELLO, command, new_id, of, read, read_until, started, tells
 from tests.e2e.holding import Gates, new_thread
 from tests.servers import ServerProcess
 
@@ -93,8 +93,8 @@ def test_the_sync_client_streams_asks_and_answers(sync_client: SyncLangGraphClie
 
 async def test_events_are_numbered_and_have_stable_ids(http: httpx.AsyncClient) -> None:
     thread = await started(http, "streams", HELLO)
-    first = await until(http, thread, ENDED)
-    again = await until(http, thread, ENDED)
+    first = await read_until(http, thread, ENDED)
+    again = await read_until(http, thread, ENDED)
     assert [event["event_id"] for event in again] == [event["event_id"] for event in first]
     assert [event["seq"] for event in again] == [event["seq"] for event in first]
     assert [event["seq"] for event in first] == sorted({event["seq"] for event in first})
@@ -104,7 +104,7 @@ async def test_events_are_numbered_and_have_stable_ids(http: httpx.AsyncClient) 
 
 async def test_since_gives_what_comes_after_it_over_all_runs(http: httpx.AsyncClient) -> None:
     thread = await started(http, "echo", {"text": "one"})
-    await until(http, thread, ENDED)
+    await read_until(http, thread, ENDED)
     await started(http, "echo", {"text": "two"}, thread)
     ends = 0
 
@@ -113,7 +113,7 @@ async def test_since_gives_what_comes_after_it_over_all_runs(http: httpx.AsyncCl
         ends += ENDED(event)
         return ends == 2
 
-    whole = await until(http, thread, is_second)
+    whole = await read_until(http, thread, is_second)
     for place, event in enumerate(whole[:-1]):
         left = [each["event_id"] for each in whole[place + 1 :]]
         rest = []
@@ -127,12 +127,12 @@ async def test_since_gives_what_comes_after_it_over_all_runs(http: httpx.AsyncCl
 
 async def test_channels_namespaces_and_depth_select_events(http: httpx.AsyncClient) -> None:
     thread = await started(http, "streams", HELLO)
-    await until(http, thread, ENDED)
-    inside = await until(http, thread, _is_inside, channels=["messages"], namespaces=[["child"]])
+    await read_until(http, thread, ENDED)
+    inside = await read_until(http, thread, _is_inside, channels=["messages"], namespaces=[["child"]])
     assert {event["method"] for event in inside} == {"messages"}
-    outside = await until(http, thread, ENDED, channels=["values", "lifecycle"], namespaces=[[]], depth=0)
+    outside = await read_until(http, thread, ENDED, channels=["values", "lifecycle"], namespaces=[[]], depth=0)
     assert {tuple(event["params"]["namespace"]) for event in outside} == {()}
-    custom = await until(http, thread, ENDED, channels=["custom", "lifecycle"])
+    custom = await read_until(http, thread, ENDED, channels=["custom", "lifecycle"])
     assert of("custom", custom) == [{"payload": {"progress": "outside"}}, {"payload": {"progress": "inside"}}]
 
 
@@ -148,11 +148,11 @@ async def test_a_question_is_asked_with_both_names_and_can_be_answered_at_once(h
         asked.extend(of("input.requested", [event]))
         return len(asked) == 2
 
-    events = await until(http, thread, are_both)
+    events = await read_until(http, thread, are_both)
     assert [question["payload"] for question in asked] == [question["value"] for question in asked]
     responses = [{"interrupt_id": question["interrupt_id"], "response": "yes"} for question in asked]
     assert (await command(http, thread, "input.respond", responses=responses))["type"] == "success"
-    rest = await until(http, thread, tells("completed"), since=events[-1]["seq"])
+    rest = await read_until(http, thread, tells("completed"), since=events[-1]["seq"])
     assert sorted(of("values", rest)[-1]["answers"]) == ["left=yes", "right=yes"]
 
 
@@ -161,7 +161,7 @@ async def test_a_question_of_a_run_without_stored_frames_is_told(
 ) -> None:
     thread = await new_thread(client)
     await client.runs.wait(thread, "hitl", input={"text": "draft"})
-    events = await until(http, thread, tells("interrupted"))
+    events = await read_until(http, thread, tells("interrupted"))
     assert [event["method"] for event in events] == ["lifecycle", "input.requested", "lifecycle"]
     [asked] = of("input.requested", events)
     pending: Any = (await client.threads.get(thread))["interrupts"]
@@ -172,7 +172,7 @@ async def test_a_positional_answer_is_accepted_once_the_event_was_read(
     http: httpx.AsyncClient, client: LangGraphClient
 ) -> None:
     thread = await started(http, "hitl", {"text": "draft"})
-    await until(http, thread, lambda event: event["method"] == "input.requested")
+    await read_until(http, thread, lambda event: event["method"] == "input.requested")
     done: Any = await client.runs.wait(thread, "hitl", command={"resume": [{"type": "accept", "args": None}]})
     assert done["answer"]["type"] == "accept"
 
@@ -185,8 +185,8 @@ async def test_a_cancelled_run_is_told_as_interrupted(
     await gates.reached("a")
     [run] = await client.runs.list(thread)
     await client.runs.cancel(thread, run["run_id"], wait=True)
-    assert ENDED((await until(http, thread, ENDED))[-1])
-    assert of("lifecycle", await until(http, thread, ENDED))[-1]["event"] == "interrupted"
+    assert ENDED((await read_until(http, thread, ENDED))[-1])
+    assert of("lifecycle", await read_until(http, thread, ENDED))[-1]["event"] == "interrupted"
 
 
 # Refusals
@@ -194,7 +194,7 @@ async def test_a_cancelled_run_is_told_as_interrupted(
 
 async def test_new_input_does_not_answer_a_question(http: httpx.AsyncClient) -> None:
     thread = await started(http, "hitl", {"text": "draft"})
-    await until(http, thread, ENDED)
+    await read_until(http, thread, ENDED)
     told = await command(http, thread, "run.start", assistant_id="hitl", input=[{"type": "accept", "args": None}])
     assert (told["type"], told["status"], told["code"]) == ("error", 409, "thread_waits")
     assert len(told["pending"]) == 1
@@ -210,13 +210,13 @@ async def test_a_busy_thread_refuses_another_run_at_once(
     told = await command(http, thread, "run.start", **given)
     assert (told["type"], told["code"]) == ("error", "thread_busy")
     gates.open()
-    await until(http, thread, ENDED)
+    await read_until(http, thread, ENDED)
 
 
 @pytest.mark.parametrize("interrupt_id", ["0" * 32, "nobody", ""])
 async def test_an_unknown_question_is_not_answered(http: httpx.AsyncClient, interrupt_id: str) -> None:
     thread = await started(http, "hitl", {"text": "draft"})
-    await until(http, thread, ENDED)
+    await read_until(http, thread, ENDED)
     told = await command(http, thread, "input.respond", interrupt_id=interrupt_id, response=[{"type": "accept"}])
     assert (told["type"], told["error"], told["status"]) == ("error", "no_such_interrupt", 409)
     assert (await http.get(f"/threads/{thread}")).json()["status"] == "interrupted"
@@ -224,7 +224,7 @@ async def test_an_unknown_question_is_not_answered(http: httpx.AsyncClient, inte
 
 async def test_a_question_is_answered_once(http: httpx.AsyncClient) -> None:
     thread = await started(http, "hitl", {"text": "draft"})
-    [asked] = of("input.requested", await until(http, thread, ENDED))
+    [asked] = of("input.requested", await read_until(http, thread, ENDED))
     given = {"interrupt_id": asked["interrupt_id"], "response": [{"type": "accept", "args": None}]}
     told = await asyncio.gather(*(command(http, thread, "input.respond", **given) for _ in range(5)))
     assert sorted(each["type"] for each in told) == ["error"] * 4 + ["success"]
@@ -253,7 +253,7 @@ async def test_a_bad_command_is_answered_with_its_code(
     http: httpx.AsyncClient, client: LangGraphClient, method: str, params: Any, code: str
 ) -> None:
     thread = await started(http, "echo", {"text": "x"})
-    await until(http, thread, ENDED)
+    await read_until(http, thread, ENDED)
     told = await command(http, thread, method, **params)
     assert (told["type"], told["error"]) == ("error", code), told
     assert told["message"]
@@ -293,6 +293,6 @@ async def test_stream_of_an_id_that_no_thread_can_have_is_refused(http: httpx.As
 async def test_a_stream_opened_before_its_thread_gets_the_first_run(http: httpx.AsyncClient) -> None:
     """JavaScript clients subscribe first."""
     thread = new_id()
-    opened = asyncio.create_task(until(http, thread, ENDED))
+    opened = asyncio.create_task(read_until(http, thread, ENDED))
     await started(http, "echo", {"text": "x"}, thread)
     assert of("values", await opened)[-1] == {"text": "x", "reply": "x"}

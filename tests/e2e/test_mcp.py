@@ -21,7 +21,7 @@ from tests.graphs_gated.attempts import script
 from tests.graphs_gated.serving import GRAPHS as GATED
 from tests.graphs_gated.serving import SECRET, make_keys
 from tests.servers import ServerProcess, dev_server, running
-from tests.workers import until
+from tests.waiting import until
 
 Json = dict[str, Any]
 

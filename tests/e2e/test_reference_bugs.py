@@ -14,8 +14,9 @@ import pytest
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import ConflictError, NotFoundError
 
-from tests.e2e.holding import Gates, held, new_thread, until
+from tests.e2e.holding import Gates, held, new_thread
 from tests.servers import ServerProcess, frames
+from tests.waiting import until
 
 ACCEPT: Any = [{"type": "accept", "args": None}]
 

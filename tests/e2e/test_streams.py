@@ -15,8 +15,9 @@ import httpx
 import pytest
 from langgraph_sdk.client import LangGraphClient
 
-from tests.e2e.holding import Gates, held, new_thread, until
+from tests.e2e.holding import Gates, held, new_thread
 from tests.servers import ServerProcess, frames
+from tests.waiting import until
 
 pytestmark = pytest.mark.promise("SERVE-01")
 

@@ -12,7 +12,8 @@ from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import UnprocessableEntityError
 
 from tests.receiver import Call, Receiver, receiving, verified
-from tests.servers import ServerProcess, wait_until
+from tests.servers import ServerProcess
+from tests.waiting import wait_until
 
 
 @pytest.fixture

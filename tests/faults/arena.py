@@ -16,7 +16,7 @@ from assent.review.rows import policies
 from assent.settings import Mode
 from tests.api.house import Builder, House
 from tests.graphs_gated.serving import GRAPHS
-from tests.workers import until
+from tests.waiting import until
 
 Json = dict[str, Any]
 

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tests.faults.arena import Arena, Json
-from tests.workers import until
+from tests.waiting import until
 
 
 @dataclass

@@ -37,7 +37,7 @@ from tests.contract.stores import both_databases
 from tests.graphs_gated.attempts import APPROVALS, ATTEMPTS, Sent, Target, script
 from tests.graphs_gated.serving import GRAPHS, SECRET
 from tests.scoreboard import Count, RecordScore
-from tests.workers import until
+from tests.waiting import until
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from assent.review.threads import decided
 from tests.faults.arena import Arena, Json
 from tests.faults.far import PAY, Far, call
 from tests.faults.held import Held
-from tests.workers import until
+from tests.waiting import until
 
 HARMLESS = call("greet", who="bob")
 SEPARATE = {"default": {"name": "apart", "then": "ask", "separate_duties": True}}

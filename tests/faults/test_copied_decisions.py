@@ -21,7 +21,7 @@ from assent.runs.threads import threads as thread_service
 from assent.threads.model.runs import Run
 from assent.threads.rows import runs
 from tests.faults.arena import Arena, Json
-from tests.workers import until
+from tests.waiting import until
 
 GRAPHS = ("stopping", "approving", "wiring")
 """A breakpoint, a question that approves a call, and a call before our gate."""

@@ -29,7 +29,8 @@ from tests.contract.stores import AnyStore, opened
 from tests.postgres import Cluster
 from tests.scoreboard import Count, RecordScore
 from tests.servers import ServerProcess, dev_server
-from tests.workers import CALLER, Crew, crew_on, new_worker, until
+from tests.waiting import until
+from tests.workers import CALLER, Crew, crew_on, new_worker
 
 PATIENCE = 300.0
 UNLOCKED = """

@@ -29,7 +29,7 @@ from tests.faults.arena import doubted
 from tests.graphs_gated.agents import stock_agent
 from tests.graphs_gated.serving import FORKS, Site, make_keys, open_site
 from tests.scoreboard import Count, RecordScore
-from tests.servers import wait_until
+from tests.waiting import wait_until
 
 PAUSE = 0.004
 """Before and after the effect: the window in which a kill leaves a doubt."""

@@ -22,7 +22,7 @@ from assent.kernel.store.transaction import Tx
 from assent.review.threads import retraction, withdrawal
 from tests.faults.arena import Arena, Json, open_arena, swept
 from tests.graphs_gated.attempts import script
-from tests.workers import until
+from tests.waiting import until
 
 pytestmark = pytest.mark.promise("P6")
 

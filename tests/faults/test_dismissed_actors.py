@@ -20,7 +20,7 @@ from assent.kernel.store.tables import TENANT
 from assent.kernel.store.transaction import Tx
 from assent.threads.rows import runs
 from tests.faults.arena import Arena, Json
-from tests.workers import until
+from tests.waiting import until
 
 pytestmark = pytest.mark.promise("P6")
 

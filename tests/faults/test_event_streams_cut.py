@@ -21,7 +21,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from tests.e2e.cutting import CuttingProxy, cutting
-from tests.e2e.eventing import ALL, ENDED, HELLO, Event, new_id, of, started, until
+from tests.e2e.eventing import ALL, ENDED, HELLO, Event, new_id, of, read_until, started
 from tests.graphs.steps import NAMES
 from tests.postgres import Cluster
 from tests.scoreboard import Count, RecordScore
@@ -141,7 +141,7 @@ async def cut_while_reading(client: Client, proxy: CuttingProxy, dice: random.Ra
 
 async def compare(http: httpx.AsyncClient, client: Client) -> tuple[int, int]:
     """How many events the client lacks, and how many it has twice."""
-    whole = [event["event_id"] for event in await until(http, client.thread, ENDED)]
+    whole = [event["event_id"] for event in await read_until(http, client.thread, ENDED)]
     has = {event["event_id"] for event in client.events}
     return len([each for each in whole if each not in has]), client.doubled
 

@@ -20,7 +20,7 @@ from tests.faults.arena import open_arena
 from tests.faults.probe import MOST_MS, Lag, measured
 from tests.faults.test_stalls import Served, serving
 from tests.scoreboard import Count, RecordScore
-from tests.servers import wait_until
+from tests.waiting import wait_until
 
 REQUESTS = 300
 

@@ -27,7 +27,7 @@ from assent.threads.model.runs import Run
 from assent.threads.rows import runs
 from assent.threads.rows.state import checkpoints
 from tests.faults.arena import Arena
-from tests.workers import until
+from tests.waiting import until
 
 pytestmark = pytest.mark.promise("P1")
 

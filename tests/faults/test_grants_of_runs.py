@@ -12,7 +12,7 @@ import pytest
 
 from assent.review.rows import grant_scopes
 from tests.faults.arena import Arena, Json, open_arena
-from tests.workers import until
+from tests.waiting import until
 
 AGENTS = '''
 import asyncio

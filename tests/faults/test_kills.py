@@ -17,7 +17,8 @@ import pytest
 
 from tests.graphs.steps import NAMES
 from tests.scoreboard import Count, RecordScore
-from tests.servers import ServerProcess, dev_server, wait_until
+from tests.servers import ServerProcess, dev_server
+from tests.waiting import wait_until
 
 RUNS_AT_ONCE = 6
 

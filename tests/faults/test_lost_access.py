@@ -17,7 +17,7 @@ from assent.kernel.ids import new_id
 from assent.runs.threads import read_access
 from assent.surfaces.api.langgraph import events, streams
 from tests.faults.arena import Arena, Json
-from tests.workers import until
+from tests.waiting import until
 
 pytestmark = pytest.mark.promise("P10")
 

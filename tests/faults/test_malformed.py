@@ -22,7 +22,8 @@ from tests.contract.stores import outside
 from tests.faults.malformed import Case, cases, good
 from tests.postgres import Cluster
 from tests.scoreboard import Count, RecordScore
-from tests.servers import ServerProcess, dev_server, pauses, wait_until
+from tests.servers import ServerProcess, dev_server
+from tests.waiting import pauses, wait_until
 from tests.workers import WorkerProcess, new_worker
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from assent.kernel.store.transaction import Tx
 from assent.outbox.model import DeliveryStatus
 from assent.threads.model.runs import Run
 from tests.faults.arena import Arena, Json
-from tests.workers import until
+from tests.waiting import until
 
 pytestmark = pytest.mark.promise("P10")
 

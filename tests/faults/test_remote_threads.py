@@ -11,7 +11,7 @@ from assent.review.model.items import Item
 from assent.review.threads import chosen_ids, decided
 from tests.faults.arena import Arena, Json
 from tests.faults.far import GRAPH, PAY, Far, call
-from tests.workers import until
+from tests.waiting import until
 
 CLARIFICATION = {"type": "clarification", "message": "Which account?"}
 

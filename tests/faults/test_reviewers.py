@@ -27,7 +27,7 @@ from tests.api.house import Builder
 from tests.contract.stores import both_databases
 from tests.graphs_gated.serving import GRAPHS, make_keys, open_site
 from tests.scoreboard import Count, RecordScore
-from tests.workers import until
+from tests.waiting import until
 
 VERBS = ("approve", "reject", "respond", "edit")
 Waiting = dict[str, Any]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.faults.arena import Arena
 from tests.faults.test_gated_breakpoints import _wakes
-from tests.workers import until
+from tests.waiting import until
 
 pytestmark = pytest.mark.promise("P1")
 

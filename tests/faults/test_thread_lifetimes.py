@@ -18,7 +18,7 @@ from assent.review.threads import open_items
 from assent.runs.threads import threads
 from assent.threads.rows import threads as rows
 from tests.faults.arena import Arena, Json
-from tests.workers import until
+from tests.waiting import until
 
 pytestmark = pytest.mark.promise("P10")
 

@@ -13,7 +13,7 @@ import pytest
 from assent.identity.model.access import Role, operator
 from assent.runs import admission
 from tests.faults.arena import Arena, Json
-from tests.workers import until
+from tests.waiting import until
 
 pytestmark = pytest.mark.promise("P6")
 

@@ -30,7 +30,8 @@ from tests.faults.test_kills import Trace
 from tests.postgres import Cluster
 from tests.postgres_server import PostgresServer
 from tests.scoreboard import Count, RecordScore
-from tests.workers import CALLER, Crew, WorkerProcess, crew_on, open_gates, until, until_file
+from tests.waiting import until, until_file
+from tests.workers import CALLER, Crew, WorkerProcess, crew_on, open_gates
 
 INTERRUPT = b"__interrupt__"
 RUNS_AT_ONCE = 6

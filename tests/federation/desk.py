@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,19 +10,10 @@ from langgraph_sdk import get_client
 
 from assent.identity.model.access import Role
 from tests.api.house import House
+from tests.waiting import until
 
 Json = dict[str, Any]
 PATIENCE = 60.0
-
-
-async def until(condition: Callable[[], Awaitable[Any]], complaint: str, *, patience: float = PATIENCE) -> Any:
-    """The first true result of the condition."""
-    deadline = time.monotonic() + patience
-    while True:
-        if result := await condition():
-            return result
-        assert time.monotonic() < deadline, complaint
-        await asyncio.sleep(0.02)
 
 
 @dataclass
@@ -144,4 +132,4 @@ async def settled(desk: Desk, item_id: str) -> Json:
     return shown
 
 
-__all__ = ["Desk", "Role", "answered", "ask", "begun", "ended", "settled", "until", "waits_for"]
+__all__ = ["Desk", "Role", "answered", "ask", "begun", "ended", "settled", "waits_for"]

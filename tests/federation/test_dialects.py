@@ -13,7 +13,8 @@ import pytest
 from assent.settings import Mode
 from tests.api.house import Builder
 from tests.federation.conftest import KINDS
-from tests.federation.desk import Desk, answered, ask, begun, ended, until, waits_for
+from tests.federation.desk import Desk, answered, ask, begun, ended, waits_for
+from tests.waiting import until
 
 Json = dict[str, Any]
 

@@ -9,8 +9,9 @@ import pytest
 from assent.settings import Mode
 from tests.api.house import Builder
 from tests.federation.conftest import KINDS
-from tests.federation.desk import Desk, answered, ask, until
+from tests.federation.desk import Desk, answered, ask
 from tests.federation.peer import THREAD, asking_at_once
+from tests.waiting import until
 
 Json = dict[str, Any]
 

@@ -17,7 +17,8 @@ import assent
 from bench.reference import ENVIRONMENT, reference
 from bench.served import Served, serving
 from tests.missing import missing
-from tests.servers import dev_server, running, wait_until
+from tests.servers import dev_server, running
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 PAY: Any = {"messages": [{"role": "user", "content": json.dumps([{"name": "pay", "args": {"amount": 5}}])}]}

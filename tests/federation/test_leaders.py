@@ -12,10 +12,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.federation.desk import ask, until
+from tests.federation.desk import ask
 from tests.postgres import Cluster
 from tests.scoreboard import Count, RecordScore
 from tests.servers import ServerProcess, dev_server, running
+from tests.waiting import until
 
 Json = dict[str, Any]
 

@@ -19,10 +19,12 @@ from assent.federation.connection import Connection
 from assent.settings import Mode
 from tests.api.house import Builder
 from tests.e2e.cutting import CuttingProxy
-from tests.federation.desk import Desk, answered, ask, settled, until
+from tests.federation.desk import Desk, answered, ask, settled
 from tests.federation.servers import langgraph_dev, langgraphjs, second_assent
+from tests.listening import listening
 from tests.scoreboard import Count, RecordScore
 from tests.servers import ServerProcess, running
+from tests.waiting import until
 
 Json = dict[str, Any]
 
@@ -67,9 +69,8 @@ class Loss:
 @pytest.fixture
 async def lossy(assent_url: str) -> AsyncIterator[tuple[Loss, str]]:
     loss = Loss(assent_url)
-    server = await asyncio.start_server(loss.serve, "127.0.0.1", 0)
-    yield loss, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    server.close()
+    async with listening(loss.serve) as port:
+        yield loss, f"http://127.0.0.1:{port}"
 
 
 @pytest.mark.parametrize("looks", [True, False])

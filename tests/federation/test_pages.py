@@ -14,7 +14,8 @@ from assent.settings import Mode
 from assent.threads.model.deployments import Trouble
 from tests.api.house import Builder
 from tests.e2e.cutting import CuttingProxy
-from tests.federation.desk import Desk, answered, ask, begun, until
+from tests.federation.desk import Desk, answered, ask, begun
+from tests.waiting import until
 
 
 @pytest.mark.promise("INBOX-01", "INBOX-02", "INBOX-03", "INBOX-05", "INBOX-06", "INBOX-07", "INBOX-29")

@@ -10,8 +10,9 @@ from assent.federation import answers
 from assent.settings import Mode
 from assent.threads.rows.remote import remote_threads
 from tests.api.house import Builder
-from tests.federation.desk import Desk, until
+from tests.federation.desk import Desk
 from tests.federation.peer import Peer, asking_at_once
+from tests.waiting import until
 
 Json = dict[str, Any]
 QUESTIONS = ("shall I", "how many")

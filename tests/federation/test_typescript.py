@@ -15,7 +15,8 @@ from langgraph_sdk import get_sync_client
 from tests.cli.command import ROOT, Result, execute
 from tests.federation.servers import LANGGRAPHJS, langgraphjs
 from tests.javascript import printed
-from tests.servers import dev_server, running, wait_until
+from tests.servers import dev_server, running
+from tests.waiting import wait_until
 
 EXAMPLE = ROOT / "examples" / "typescript"
 

@@ -12,8 +12,9 @@ import pytest
 from assent.federation import sync
 from assent.settings import Mode
 from tests.api.house import Builder
-from tests.federation.desk import Desk, begun, until
+from tests.federation.desk import Desk, begun
 from tests.receiver import receiving
+from tests.waiting import until
 
 Json = dict[str, Any]
 SENDERS = [("langgraph", "sqlite"), ("langgraphjs", "sqlite"), ("assent", "sqlite"), ("assent", "postgres")]

@@ -20,9 +20,10 @@ from assent.runs.project.gate_keeper import ServerKeeper
 from assent.settings import Mode
 from tests.api.conftest import empty_database
 from tests.api.house import Builder
-from tests.api.reviewing import GRAPHS, problem, until
+from tests.api.reviewing import GRAPHS, problem
 from tests.contract.stores import both_databases, database, folder, migrated_file
 from tests.gate.test_server import CONFIG, Desk
+from tests.waiting import until
 
 __all__ = ["database", "empty_database", "folder", "migrated_file"]
 

@@ -13,7 +13,8 @@ from assent.client import Inbox
 from assent.gate.graphs import is_gated
 from tests.gate.desk import script
 from tests.graphs.agents import ScriptedModel, look_up
-from tests.servers import dev_server, running, wait_until
+from tests.servers import dev_server, running
+from tests.waiting import wait_until
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "gate.md"
 SNIPPETS = re.findall(r"^```python\n(.*?)^```", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)

@@ -30,7 +30,8 @@ from tests.gate.desk import asked
 from tests.gate.scenes import RemoteScene
 from tests.gate.test_crashes import FORKS, KILLED
 from tests.scoreboard import Count, RecordScore
-from tests.servers import ServerProcess, dev_server, running, wait_until
+from tests.servers import ServerProcess, dev_server, running
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")

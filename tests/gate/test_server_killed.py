@@ -12,7 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.servers import ServerProcess, dev_server, wait_until
+from tests.servers import ServerProcess, dev_server
+from tests.waiting import wait_until
 
 CONFIG = Path(__file__).parent / "graphs" / "langgraph.json"
 

@@ -21,7 +21,7 @@ import httpx
 from assent.app import open_services
 from assent.identity.model.access import DEFAULT_TENANT, Kind, Role, operator
 from assent.settings import Settings
-from tests.servers import wait_until
+from tests.waiting import wait_until
 
 GRAPHS = Path(__file__).parent / "langgraph.json"
 SECRET = "a secret of the tests' own, long enough"

@@ -20,7 +20,8 @@ from bench.reference import ENVIRONMENT, reference
 from bench.served import serving
 from tests.cli.command import Result, environment, execute
 from tests.missing import missing
-from tests.servers import ServerProcess, dev_server, wait_until
+from tests.servers import ServerProcess, dev_server
+from tests.waiting import wait_until
 
 GRAPHS = Path(__file__).parents[1] / "graphs_import"
 

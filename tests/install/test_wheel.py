@@ -18,7 +18,8 @@ import pytest
 
 from tests.cli.command import ROOT, environment
 from tests.postgres import Cluster
-from tests.servers import ServerProcess, running, wait_until
+from tests.servers import ServerProcess, running
+from tests.waiting import wait_until
 
 KEY = "0123456789abcdef0123456789abcdef"
 

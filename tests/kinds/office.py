@@ -13,7 +13,7 @@ from langgraph_sdk.client import LangGraphClient
 
 from tests.kinds.cases import Case, Json
 from tests.servers import ServerProcess
-from tests.workers import until
+from tests.waiting import until
 
 
 class Office:

@@ -17,11 +17,10 @@ from playwright.async_api import Browser, Page, expect
 from assent.identity.model.access import Role, operator
 from assent.settings import Mode
 from tests.api.house import LOOPBACK, Builder, House
-from tests.api.reviewing import until
 from tests.api.talking import GRAPHS
 from tests.assistant.events import events_in
 from tests.cli.command import Server, serving
-from tests.servers import wait_until
+from tests.waiting import until, wait_until
 from tests.web.conftest import hidden
 from tests.web.test_browser import sign_in
 from tests.web.test_quality import violations

@@ -13,7 +13,7 @@ from playwright.async_api import Page, expect
 
 from tests.assistant.events import AFTER_EACH_FLOW, events_in
 from tests.cli.command import PATIENCE, Server, serving
-from tests.servers import wait_until
+from tests.waiting import wait_until
 
 REASON = re.compile("sent to the agent", re.IGNORECASE)
 

@@ -40,6 +40,8 @@ PRELOADED = [
 MOST_STEPS = 6
 MOST_DELAY = 0.05
 SECONDS = 120
+MOST_CALLS = 30
+"""In which the control has to double an effect."""
 
 
 class Killing:

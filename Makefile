@@ -6,6 +6,8 @@ MAKEFLAGS += --no-print-directory
 
 PYTHON ?=
 export PYTHON
+# Without compiled modules, every test worker compiles some of its tools again.
+export PYTHONDONTWRITEBYTECODE :=
 WORKERS ?= auto
 ARGS ?=
 bin := .venv/bin

@@ -91,6 +91,8 @@ def _change(track: Track, goal: Change, now: datetime) -> Ask | Use:
     if question or length_question:
         return Ask(_about(event.name, question or length_question))
     people = [*event.people, *(name for name in goal.people if name not in event.people)] if goal.people else None
+    if start == event.start and not (minutes or goal.name or goal.place or people):
+        return Ask(_about(event.name, say("change?")))
     moved = {"start": start.isoformat() if start else None, "duration_minutes": minutes}
     return Use(Role.UPDATE, fields | moved | {"name": goal.name, "location": goal.place, "attendees": people})
 

@@ -30,7 +30,7 @@ _NOTES = re.compile(
 _STOP = (
     rf"(?=\s*(?:$|[{GAP},;!?]|\.(?:\s|$)|\b(?:with|for|about|called|named|titled|and|to\s+(?:discuss|talk|plan))\b))"
 )
-_ROOMS = r"(?:room|office|hall|kitchen|lobby|garden|library|caf[eé]|building|studio|restaurant|park|lab)"
+ROOMS = r"(?:room|office|hall|kitchen|lobby|garden|library|caf[eé]|building|studio|restaurant|park|lab)"
 _PLACES = (
     re.compile(
         rf"(?:^|(?<=\s))(?:at|@)\s*(?!(?:least|most|once|all|last|first)\b)(?P<place>{TOKEN}"
@@ -40,7 +40,7 @@ _PLACES = (
     re.compile(rf"(?:^|(?<=\s))in\s+(?P<place>{TOKEN}|(?-i:[A-ZÀ-Þ])[^{GAP},;!?]*?){_STOP}", re.IGNORECASE),
     re.compile(
         rf"(?:^|(?<=\s))in\s+(?P<place>(?:(?:the|my|our|meeting"
-        rf"|conference)\s+)*(?:\w+\s+)?{_ROOMS}(?:\s+[\w]+)?){_STOP}",
+        rf"|conference)\s+)*(?:\w+\s+)?{ROOMS}(?:\s+[\w]+)?){_STOP}",
         re.IGNORECASE,
     ),
 )

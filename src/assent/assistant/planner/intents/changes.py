@@ -42,6 +42,8 @@ def invite(said: Clause) -> list[Change]:
 def delete(said: Clause) -> list[Change]:
     """ "the dentist and the haircut" are two events; what has no article may be one name."""
     whole = said.group("ref") or f"{said.group('when')} {said.group('what')}".strip() or "it"
+    if re.search(r"\b(?:from|off)\s+(?:the|my|our)\b", whole, _I):
+        return []  # that is about a part of an event
     refs = re.split(r"\s*(?:,|\band\b)\s+(?=(?:the|my)\b)", whole, flags=_I)
     return [Change(reference(ref, said.now, said.quotes), delete=True) for ref in refs]
 
@@ -112,7 +114,7 @@ def move(said: Clause) -> list[Change]:
     if joints:
         last = joints[-1]
         place = quotes.show(body[last.end() :]).strip(" .!?")
-        if re.match(r"(?:the\s+)?(?:[A-ZÀ-Þ]|room\b)", place):
+        if re.search(rf"\b{phrases.ROOMS}\b|[0-9]", place, _I):
             return [Change(reference(body[: last.start()], now, quotes), place=place)]
         body = body[: last.start()]
     return [Change(reference(body, now, quotes), doubt=say("move to?"))]

@@ -20,6 +20,17 @@ _OF_A_CALENDAR = re.compile(
     rf"\b(?:{words.NOUNS})s?\b|\b(?:calendar|diary|agenda)\b|{phrases.TOKEN}|\b(?:called|named|titled)\b|:\s", _I
 )
 _THINGS = r"(?:events|meetings|appointments|entries|things)\b"
+_NO_EVENT = re.compile(
+    r"(?:an?|the|my|some)?\s*(?:new\s+)?(?:document|doc|file|folder|poll|playlist|list|ticket|issue|alarm|timer|e?mail|message"
+    r"|question|problem|headache|contact|spreadsheet|backup|page|account|password|channel)s?\b",
+    _I,
+)
+"""What people create, set or have, and no calendar holds."""
+_A_SENTENCE = re.compile(
+    r"\b(?:because|which|(?-i:who)|that\s+(?:i|we|needs?|has|is|was)|so\s+(?:that|s?he|they|we|i)\b|i\s+(?:want|need|guess|think|have)"
+    r"|needs?\s+to|don['’]?t|on\s+hold|actually|maybe|perhaps)\b",
+    _I,
+)
 _HOW_MANY = re.compile(rf"^\s*{verb('create')}\s+(?:me\s+)?(?P<count>{lengths.NUMBER})\s+(?:new\s+)?{_THINGS}", _I)
 _SEVERAL = re.compile(
     rf"^\s*(?:{verb('create')}\s+)?(?:me\s+)?(?:the\s+following\s+)?(?P<count>{lengths.NUMBER})?\s*(?:new\s+)?"
@@ -47,6 +58,8 @@ def events(said: Clause) -> list[Goal]:
         if re.match(r"(?:no|not|none|nothing)\b", asked, _I):
             return [Remark(say("kept", said=said.shown))]
         made = [new_event(piece, now, quotes) for piece in _pieces(asked, now)]
+        if _NO_EVENT.match(asked) or (not CALLED.search(asked) and any(_says_more(create, quotes) for create in made)):
+            return []
         return list(_together(made, dates.When(), now))
     count = round(lengths.number(several["count"])) if several["count"] else None
     pieces = _pieces(several["body"], now)
@@ -56,6 +69,11 @@ def events(said: Clause) -> list[Goal]:
         return [_each_of(several["count"])]
     lead, _ = reading.read(several["lead"], now)
     return list(_together([new_event(piece, now, quotes) for piece in pieces], lead, now))
+
+
+def _says_more(create: Create, quotes: Quotes) -> bool:
+    """Whether the name is a part of a sentence, and not in quotes."""
+    return create.name not in quotes.texts and bool(_A_SENTENCE.search(create.name or ""))
 
 
 def chinese_events(said: Clause) -> list[Goal]:

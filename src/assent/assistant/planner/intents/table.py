@@ -173,7 +173,7 @@ INTENTS = (
          changes.retime_or_ask, "把牙医改到下午四点", "把牙医改个时间"),
     _row("moved", Role.UPDATE, "event",
          (rf"(?:do|have|hold|start|make)\s+{_REF}\s+(?=at\b|on\b){_NEW}\s+(?:instead|rather)(?:\s+(?:of|than)\s+.+)?",
-          rf"(?:do(?!\s+(?:i|we|you)\b)|(?:i|we)(?:['’]d|\s+would)\s+rather\s+(?:have|do))\s+{_REF}\s+(?=at\b|on\b){_NEW}",
+          rf"(?:do(?=\s+(?:the|my|our)\b)|(?:i|we)(?:['’]d|\s+would)\s+rather\s+(?:have|do))\s+{_REF}\s+(?=at\b|on\b){_NEW}",
           rf"(?:can|could)\s+{_REF}\s+(?:start|begin|be)\s+(?=at\b|on\b){_NEW}\s+(?:instead|rather)(?:\s+(?:of|than)\s+.+)?",
           rf"{_REF}\s+(?:has|have|is|was|got)\s+(?:been\s+)?(?:moved|rescheduled|pushed|postponed)\s+to\s+{_NEW}"),
          changes.retime, "could we do the dentist at 3pm instead of 2pm?", "the dentist has moved to Sunday"),

@@ -28,7 +28,7 @@ VERBS: dict[str, dict[str, str]] = {
             ("schedule", "create", "pencil in", "add", "plan", "arrange", "organise", "organize", "fix up"), ""
         ),
         **dict.fromkeys(("set up", "put", "block", "block off", "block out", "enter", "reserve"), ""),
-        "book": r"(?:\s+(?:me|us)\s+in(?:\s+for)?)?",
+        "book": r"(?!\s+club)(?:\s+(?:me|us)\s+in(?:\s+for)?)?",
         "make": r"(?!\s+(?:sure|it|that|do)\b)",
         "set": r"(?!\s+(?:the|my)\b)",
         "remind me": r"(?:\s+(?:to|of|about))?(?!\s+(?:what|when|where|who|why|how|if|whether|which)\b)",

@@ -140,6 +140,11 @@ async def test_app_of_the_author_is_not_reached_without_a_credential(build: Buil
     ours = PUBLIC | {("HEAD", "/ok"), ("HEAD", "/openapi.json"), ("GET", "/health-check")}
     ours |= {(method, "/static/{path}") for method in METHODS}  # which answers 405 to all but GET
     assert await _opened(house) <= ours
+
+
+@pytest.mark.promise("P10")
+async def test_app_of_the_author_behind_our_paths_needs_a_credential(build_on_both: Builder, tmp_path: Path) -> None:
+    house = await _custom(build_on_both, tmp_path)
     for method, path in (("POST", "/"), ("GET", "/docs"), ("PUT", "/login"), ("POST", "/ok"), ("PUT", "/api/session")):
         assert (await house.client().request(method, path)).status_code == 401
         answer = await house.client(await house.key()).request(method, path)

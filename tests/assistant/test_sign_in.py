@@ -39,7 +39,7 @@ from assent.assistant.mcp.questions import Asked
 from assent.assistant.mcp.servers import McpServers
 from assent.assistant.mcp.targets import server_at
 from assent.assistant.talk.service import thread_of
-from assent.identity.model.access import Role
+from assent.identity.model.access import Role, operator
 from assent.kernel.cipher import Cipher, Undecipherable
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
@@ -445,6 +445,16 @@ async def test_agent_cannot_sign_in_by_itself(vault: Vault, house: House) -> Non
     for caller, status in ((agent, 403), (viewer, 403), (house.client(), 401), (ben, 400)):
         assert (await caller.get(CALLBACK, params=back)).status_code == status
     assert (await ana.get(CALLBACK, params=back)).status_code == 200  # the control
+
+
+async def test_person_whom_the_rule_leaves_out_cannot_sign_in(vault: Vault, house: House) -> None:
+    rule = {"name": "hers", "tool": "oauth_url", "then": "ask", "by": {"people": ["ana"]}}
+    await house.services.policies.put(operator(), {"rules": [rule]})
+    ana, ben = house.client(await house.person("ana")), house.client(await house.person("ben"))
+    link = (await ana.post("/run", json={"thread_id": "t", "user_request": "look"}, timeout=60)).json()["url"]
+    assert (await ben.get(link)).status_code == 403
+    back = await vault.consent((await ana.get(link)).headers["location"])  # the control
+    assert (await ben.get(CALLBACK, params=back)).status_code == 400
 
 
 async def test_browser_without_a_session_signs_in_to_assent_first(house: House) -> None:

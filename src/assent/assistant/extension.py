@@ -84,7 +84,7 @@ class AssistantExtension(Extension):
             sources = Sources(engine.threads, engine.inbox, services.store)
             yield pages.routes(assistant, _prompts(), sources, shell)
             assert self._logins is not None
-            yield signing_in.routes(self._logins)
+            yield signing_in.routes(self._logins, engine.inbox)
 
     def places(self, settings: Settings) -> Iterator[Place]:
         if settings.assistant:

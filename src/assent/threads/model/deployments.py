@@ -30,6 +30,22 @@ class Trouble(StrEnum):
     def page(self) -> str:
         return f"docs/troubleshooting.md#{self.replace('_', '-')}"
 
+    @property
+    def advice(self) -> str:
+        """What to do, in one line: not everybody has the documentation at hand."""
+        return _ADVICE[self]
+
+
+_ADVICE = {
+    Trouble.UNREACHABLE: "compare the URL; a private address has to be named in outbound_allow or in assent.toml",
+    Trouble.TLS: "renew the certificate, or use http:// for a server without TLS",
+    Trouble.STOPPED: "start the deployment, or compare the port; the search is retried",
+    Trouble.NOT_LANGGRAPH: "use the base URL, without /docs or the path of a page",
+    Trouble.KEY_REFUSED: "store another key: assent deployments rotate NAME --key KEY",
+    Trouble.UNKNOWN_GRAPH: "use a name of its langgraph.json, or the id of an assistant; the search is retried",
+    Trouble.FAILING: "the reason is in the log of the deployment; the search is retried",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Credentials:

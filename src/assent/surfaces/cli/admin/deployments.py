@@ -199,7 +199,8 @@ def _show(deployment: Deployment, as_json: bool, **more: Any) -> None:
     else:
         output.say(f"{deployment.name} ({deployment.id}): {deployment.state}")
         if deployment.problem is not None:
-            output.say(f"{deployment.message}; see {deployment.problem.page}", to_stderr=True)
+            output.say(f"{deployment.message}\n  {deployment.problem.advice}", to_stderr=True)
+            output.say(f"  see {deployment.problem.page}, or /inbox/help on the server", to_stderr=True)
     if deployment.problem is not None:
         raise typer.Exit(1)
 

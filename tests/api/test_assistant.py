@@ -6,7 +6,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from assent.identity.model.access import Kind, Role, operator
+from assent.assistant.talk.service import thread_of
+from assent.identity.model.access import DEFAULT_TENANT, Kind, Role, operator
 from assent.identity.onboarding import LOCAL_USER
 from assent.settings import Mode
 from tests.api.house import LOOPBACK, Builder, House
@@ -386,6 +387,18 @@ class TestOneQuestionEverywhere:
         talk.thread = made["thread_id"]
         response = await talk.run("hello")
         assert response.headers["content-location"] == f"/threads/{made['thread_id']}"
+
+    @pytest.mark.promise("P10")
+    async def test_name_that_an_agent_took_first_gets_no_request_of_a_person(self, talk: Talk) -> None:
+        """An agent can guess a name. It may read a thread that it owns, also one that it has shared."""
+        trap = thread_of(DEFAULT_TENANT, talk.thread)
+        made = await talk.agent.post("/threads", json={"thread_id": trap, "visibility": "shared"})
+        assert made.status_code == 200, made.text
+        told = await talk.run("my salary is a secret")
+        assert (told.status_code, told.json()["code"]) == (409, "conflict")
+        assert "salary" not in (await talk.agent.get(f"/threads/{trap}/state")).text
+        talk.client = talk.agent
+        assert (await talk.run("hello")).status_code == 200
 
     async def test_two_tenants_with_the_same_name_have_two_threads(self, talk: Talk) -> None:
         await talk.asked("confirm")

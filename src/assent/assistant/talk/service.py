@@ -26,7 +26,7 @@ from assent.errors import (
     ThreadWaits,
     Unavailable,
 )
-from assent.identity.model.access import Principal
+from assent.identity.model.access import Principal, is_program
 from assent.kernel.ids import new_id
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
@@ -106,7 +106,9 @@ class Assistant:
     async def run(self, caller: Principal, name: str, text: str, *, aloud: bool = False) -> Turn:
         """Sends a request to the assistant."""
         thread_id = thread_of(caller.tenant, name)
-        await self._own(caller, name, thread_id)  # a missing thread is created
+        thread = await self._own(caller, name, thread_id)
+        if thread is not None and thread_id != name:
+            _require_no_trap(caller, name, thread)
         return await self._started(caller, name, thread_id, request_of(self._graph_id, name, text, aloud=aloud))
 
     async def _started(self, caller: Principal, name: str, thread_id: str, request: RunRequest) -> Turn:
@@ -224,6 +226,17 @@ def _show(tx: Tx, caller: Principal, item_id: str) -> View:
     asked = full(tx, caller, require_item(tx, item_id))
     note(tx, caller, asked)
     return asked
+
+
+def _require_no_trap(caller: Principal, name: str, thread: Thread) -> None:
+    """A name can be guessed: a program could create its thread first, share it, and read the requests of others."""
+    owner = thread.owner
+    if owner is not None and owner != caller.actor and is_program(owner):
+        raise Conflict(
+            f"the conversation {name!r} belongs to {owner}, which could read your request",
+            hint="choose another thread_id",
+            thread_id=name,
+        )
 
 
 def _unknown(name: str) -> NotFound:

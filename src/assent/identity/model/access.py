@@ -98,6 +98,10 @@ class Principal:
             raise Forbidden(f"{self.kind} {self.name!r} lacks the scopes {' or '.join(scopes)}", missing=list(scopes))
 
 
+def is_program(actor: str) -> bool:
+    return actor.startswith((f"{Kind.AGENT}:", f"{Kind.SERVICE}:"))
+
+
 def parse_scopes(kind: Kind, names: Iterable[str]) -> frozenset[Scope]:
     """The named scopes, or the defaults of this kind where none is named; refuses scopes beyond the kind's ceiling."""
     scopes = frozenset(_parse_scope(name) for name in names) or DEFAULT_SCOPES[kind]

@@ -16,7 +16,7 @@ from assent.assistant.planner.intents.requests import understand
 from assent.assistant.planner.replies import say
 from assent.assistant.planner.results import Kind
 from assent.assistant.planner.steps import event_of, step
-from assent.assistant.planner.tools import ABILITIES, Role, Tool
+from assent.assistant.planner.tools import Role, Tool
 from assent.assistant.planner.transcript import Exchange, Round, Turn, heard, turn
 
 Tools = Mapping[Role, Tool]
@@ -104,7 +104,7 @@ def _due(tracks: list[Track], request: Turn, tools: Tools, now: datetime) -> Pla
         due = step(track, now)
         missing = _missing(track, due, tools)
         if missing:
-            tracks[number] = track.closed(say("no tool", ability=ABILITIES[missing]))
+            tracks[number] = track.closed(say("no tool", ability=say(missing)))
         else:
             steps[number] = due
     if any(isinstance(due, Use) and due.prepares for due in steps.values()):
@@ -112,7 +112,7 @@ def _due(tracks: list[Track], request: Turn, tools: Tools, now: datetime) -> Pla
     if not steps:
         return Planned(text=_report(tracks))
     if Role.CLARIFY not in tools and any(isinstance(due, Ask) for due in steps.values()):
-        return _asked_in_words(steps, tracks, tools)
+        return _asked_in_words(steps, tracks, request, tools)
     planned = _called(steps, request, tools)
     writes = [_proposal(tracks[number], due, now) for number, due in steps.items() if isinstance(due, Use)]
     planned.text = " ".join(filter(None, writes))
@@ -135,7 +135,9 @@ def _only_reads(due: Ask | Use) -> bool:
     return isinstance(due, Use) and (due.prepares or due.role in (Role.EVENTS, Role.CALENDARS))
 
 
-def _called(steps: Mapping[int, Ask | Use], request: Turn, tools: Tools) -> Planned:
+def _called(
+    steps: Mapping[int, Ask] | Mapping[int, Use] | Mapping[int, Ask | Use], request: Turn, tools: Tools
+) -> Planned:
     """One call for each step; goals that look up the same share it."""
     planned = Planned()
     for number, due in steps.items():
@@ -163,15 +165,11 @@ def _arguments(tool: Tool, role: Role, fields: dict[str, Any]) -> dict[str, Any]
     return tool.arguments(fields)
 
 
-def _asked_in_words(steps: Mapping[int, Ask | Use], tracks: list[Track], tools: Tools) -> Planned:
+def _asked_in_words(steps: Mapping[int, Ask | Use], tracks: list[Track], request: Turn, tools: Tools) -> Planned:
     """Without a tool to ask with: first what can be done, then the questions as the answer."""
     uses = {number: due for number, due in steps.items() if isinstance(due, Use)}
     if uses:
-        calls = [
-            (tools[due.role].name, _arguments(tools[due.role], due.role, dict(due.fields)), [number])
-            for number, due in uses.items()
-        ]
-        return Planned(calls=calls)
+        return _called(uses, request, tools)
     said = [track.sentence for track in tracks if track.sentence]
     questions = [due.question for due in steps.values() if isinstance(due, Ask)]
     return Planned(text=" ".join([*said, *questions]), asks=list(steps))

@@ -82,7 +82,17 @@ MESSAGES = {
     "replace": ("“{said}”: please say to which day and time it should move.", "“{said}”：请说明要改到哪一天、几点。"),
     "context": ("You asked: “{said}”", "您的请求：“{said}”"),
     "no more": ("There is nothing left to do.", "没有别的要做了。"),
-    "no tool": ("I have no tool here to {ability}.", "这里没有能做这件事的工具。"),
+    "no tool": ("I have no tool here to {ability}.", "这里没有能{ability}的工具。"),
+    # the role of a tool that is missing
+    "request_clarification": ("ask you", "向您提问"),
+    "list_calendars": ("see which calendars there are", "查看有哪些日历"),
+    "list_events": ("read the calendar", "查看日程"),
+    "create_event": ("create events", "新建日程"),
+    "update_event": ("change events", "更改日程"),
+    "delete_event": ("delete events", "删除日程"),
+    "search_places": ("search places", "查找地点"),
+    "get_directions": ("find the way", "查找路线"),
+    "book_room": ("book rooms", "预订会议室"),
     # words
     "today": ("today", "今天"),
     "tomorrow": ("tomorrow", "明天"),

@@ -22,18 +22,6 @@ class Role(StrEnum):
     ROOM = "book_room"
 
 
-ABILITIES = {
-    Role.CLARIFY: "ask you",
-    Role.CALENDARS: "see which calendars there are",
-    Role.EVENTS: "read the calendar",
-    Role.CREATE: "create events",
-    Role.UPDATE: "change events",
-    Role.DELETE: "delete events",
-    Role.PLACES: "search places",
-    Role.DIRECTIONS: "find the way",
-    Role.ROOM: "book rooms",
-}
-
 _FIELDS = {
     "name": ("name", "title", "summary", "subject", "purpose"),
     "start": ("start", "start_time", "start_datetime", "starts_at", "begin", "datetime"),

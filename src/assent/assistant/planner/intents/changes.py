@@ -35,15 +35,19 @@ def relocate(said: Clause) -> list[Change]:
 
 def invite(said: Clause) -> list[Change]:
     who = said.group("who")
-    listed = chinese.people(who) if chinese.HAN.match(who) else phrases.people(who, said.quotes)
+    if chinese.HAN.match(who):
+        listed = () if chinese.tells(said.shown) else chinese.people(who)
+    else:
+        listed = phrases.people(who, said.quotes)
     return [replace(_of(said), people=listed)] if listed else []
 
 
 def delete(said: Clause) -> list[Change]:
     """ "the dentist and the haircut" are two events; what has no article may be one name."""
     whole = said.group("ref") or f"{said.group('when')} {said.group('what')}".strip() or "it"
-    if re.search(r"\b(?:from|off)\s+(?:the|my|our)\b", whole, _I):
-        return []  # that is about a part of an event
+    part_of_it = re.search(r"\b(?:from|off)\s+(?:the|my|our)\b", whole, _I)
+    if part_of_it or ("不" in said.text and chinese.asks(said.shown)):
+        return []
     refs = re.split(r"\s*(?:,|\band\b)\s+(?=(?:the|my)\b)", whole, flags=_I)
     return [Change(reference(ref, said.now, said.quotes), delete=True) for ref in refs]
 

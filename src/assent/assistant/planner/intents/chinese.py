@@ -29,12 +29,14 @@ _NEW_ENTRY = re.compile(
 _JOINTS = re.compile(r"[、,，]|和|跟|与|及")
 _SAYS_SOMETHING = re.compile(
     r"讨厌|喜欢|觉得|为什么|好吗|还是|开得|昨天|刚[才刚]|已经|累|雨|雪|票|外卖|堵车|天气|笑话|新闻|应该|谁|只能|很|太|闹钟"
-    r"|不|没(?!问题)|别(?!墅)|说(?!明(?![天早晚日年]))|问(?!卷|题|诊)|告诉|通知|转告|让|[他她]们?|大家|怎|哪|几|是否|者|但|可是|除了|取消|删"
+    r"|不|没(?!问题)|别(?!墅)|说(?!明(?![天早晚日年]))|问(?!卷|题|诊)|告诉|转告|让(?!.+(?:参加|加入|出席))|(?:提醒|通知|叫)(?=[^我做上为一事：:，,\s明今后周下这])|[他她]们?|大家|怎|哪|几|是否|者|但|可是|除了|取消|删"
     r"|发(?:个|一|会议|邮件|消息|短信)|打开|关[上掉闭]|如果|要是|也许|可能"
 )
+_INVITES = re.compile(r"[请让叫邀].{1,16}(?:参加|加入|出席)")
 _QUESTION = re.compile(r"[吗呢?？]\s*$")
 _GENERIC = re.compile(r"(?:个|一个|一场|一次|两个|一下|的|新的|日程|事|事情|东西|活动|行程|安排|提醒)*")
 _PERSON = rf"(?:[\u4e00-\u9fffA-Za-z]{{1,4}}?|{TOKEN})"
+_NAME = re.compile(rf"[\u4e00-\u9fffA-Za-z·.]{{1,12}}|{TOKEN}")
 _WHO = re.compile(
     rf"(?:和|跟|与|同)(?P<who>{_PERSON}(?:[、和跟与]{_PERSON})*)"
     rf"(?=一起|吃|聚|开|讨论|见|聊|谈|喝|打|看|通话|会面|面谈|找|约|的|$|\s|{GAP})"
@@ -72,7 +74,9 @@ def name(text: str) -> str:
 
 
 def people(text: str) -> tuple[str, ...]:
-    return tuple(person for person in _JOINTS.split(text.strip()) if person and person != "我")
+    """The people that a list names; none if something else stands in it."""
+    names = [name for name in _JOINTS.split(text.strip()) if name and name != "我"]
+    return tuple(names) if all(_NAME.fullmatch(name) and not equipment(name) for name in names) else ()
 
 
 def company(text: str) -> tuple[str, ...]:
@@ -83,6 +87,8 @@ def company(text: str) -> tuple[str, ...]:
 
 def asks_for_an_event(clause: str, rest: str, *, timed: bool) -> bool:
     """A verb or a kind of event is known, and nothing is said about it."""
+    if _INVITES.search(clause):
+        return False
     verb = re.search(rf"^(?:\s|在|于|的|，|,)*(?:{MAKES})|(?:，|,|\s)(?:{MAKES})", rest)
     known = re.search(NOUNS_ZH, rest)
     if verb and len(verb[0].strip("在于的，, ")) == 1 and not known:
@@ -92,7 +98,11 @@ def asks_for_an_event(clause: str, rest: str, *, timed: bool) -> bool:
 
 def tells(clause: str) -> bool:
     """Whether it asks or says something about an event: it is denied, over, another's words, or in doubt."""
-    return bool(_SAYS_SOMETHING.search(clause) or _QUESTION.search(clause))
+    return bool(_SAYS_SOMETHING.search(clause)) or asks(clause)
+
+
+def asks(clause: str) -> bool:
+    return bool(_QUESTION.search(clause))
 
 
 def take_place(text: str) -> tuple[str, str | None]:

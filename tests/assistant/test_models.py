@@ -125,6 +125,21 @@ class TestNames:
         with pytest.raises(ConfigError, match="is not a model"):
             create_model("whatever", AssistantSettings())
 
+    @pytest.mark.parametrize(
+        ("name", "key"), [("openai:gpt-5", "OPENAI_API_KEY"), ("anthropic:claude-sonnet-4-5", "ANTHROPIC_API_KEY")]
+    )
+    def test_missing_key_stops_the_start(self, name: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        package = f"langchain-{name.partition(':')[0]}"
+        require(package.replace("-", "_"), package)
+        for variable in (key, "OPENAI_ADMIN_KEY", "ANTHROPIC_AUTH_TOKEN"):
+            monkeypatch.delenv(variable, raising=False)
+        with pytest.raises(ConfigError, match=key) as refused:
+            require_models(AssistantSettings(model=name))
+        assert refused.value.hint is not None
+        assert ".env" in refused.value.hint
+        monkeypatch.setenv(key, "k")
+        require_models(AssistantSettings(model=name))
+
     def test_each_node_may_have_its_own_model(self) -> None:
         settings = AssistantSettings(router_model="mistralai:small")
         assert isinstance(executor_model(settings), OfflinePlanner)

@@ -40,6 +40,15 @@ def test_production_refuses_an_unsafe_start(tmp_path: Path) -> None:
     assert (result.code, "refused to start" in result.err) == (3, True)
 
 
+def test_model_without_a_key_stops_the_start_before_anything_is_made(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("ASSISTANT_MODEL=openai:gpt-5\nOPENAI_API_KEY=\n")
+    result = execute(tmp_path, "assistant", "--port", "0")
+    assert (result.code, "OPENAI_API_KEY" in result.err) == (3, True)
+    assert "Traceback" not in result.err
+    assert "reviewer key" not in result.out
+    assert not (tmp_path / ".assent" / "assistant.db").exists()
+
+
 def test_calendar_is_beside_its_database_and_private(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     database = tmp_path / "there" / "mine.db"

@@ -54,6 +54,17 @@ class AssistantExtension(Extension):
             help=assistant.assistant.__doc__,
         )
 
+    def check(self, settings: Settings) -> None:
+        if settings.assistant:
+            require("assistant", "the setting assistant")
+            from assent.assistant.mcp.configured import require_calendar  # slow to import
+            from assent.assistant.models import require_models
+            from assent.settings import read_assistant_settings
+
+            configured = read_assistant_settings()
+            require_models(configured)
+            require_calendar(configured)
+
     def prepare(self, services: Services, settings: Settings) -> None:
         trust_by_default(settings.mode is not Mode.SERVE)
         cipher = Cipher(lambda: secret_key.load(settings), desk.PURPOSE)
@@ -64,14 +75,9 @@ class AssistantExtension(Extension):
         if settings.assistant:
             require("assistant", "the setting assistant")
             from assent.assistant import http  # slow to import
-            from assent.assistant.mcp.configured import require_calendar
-            from assent.assistant.models import require_models
             from assent.settings import read_assistant_settings
 
-            configured = read_assistant_settings()
-            require_models(configured)
-            require_calendar(configured)
-            _suggest_models(configured)
+            _suggest_models(read_assistant_settings())
             keep_calendar_beside(settings.database_file)
             yield http.routes(_assistant(services, engine, settings.assistant), _prompts())
 

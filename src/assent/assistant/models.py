@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from assent.errors import ConfigError
-from assent.settings import OFFLINE, AssistantSettings, provider_of
+from assent.settings import OFFLINE, AssistantSettings, environment, provider_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 _PACKAGES = {"openai": "langchain-openai", "google_genai": "langchain-google-genai", "anthropic": "langchain-anthropic"}
+_ANTHROPIC_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+"""Its package does not look for them before the first request."""
+_SET_KEY = "set the key of its provider in the environment or in .env, such as OPENAI_API_KEY=…"
 _PATIENCE = {"timeout": 60, "max_retries": 1}
 """A person waits for the answer, so errors are reported soon; the thread can be continued."""
 _OWN_WAYS: Mapping[str, dict[str, Any]] = {
@@ -35,9 +38,11 @@ def executor_model(settings: AssistantSettings) -> BaseChatModel:
 
 
 def require_models(settings: AssistantSettings) -> None:
-    """Reports a missing package or a wrong name at the start, not at the first request."""
+    """Reports a missing package, a wrong name or a missing key at the start, not at the first request."""
     for name in {settings.model, settings.router_model, settings.executor_model} - {None, OFFLINE}:
         create_model(str(name), settings)
+        if provider_of(str(name)) == "anthropic" and not any(map(environment().get, _ANTHROPIC_KEYS)):
+            raise ConfigError(f"{name} needs a key: {_ANTHROPIC_KEYS[0]} is not set", hint=_SET_KEY)
 
 
 def create_model(name: str, settings: AssistantSettings) -> BaseChatModel:
@@ -54,6 +59,8 @@ def create_model(name: str, settings: AssistantSettings) -> BaseChatModel:
         raise ConfigError(f"{name} needs a package that is not installed", hint=_install(name)) from error
     except ValueError as error:
         raise ConfigError(f"{name!r} is not a model: {_first_line(error)}", hint="such as openai:gpt-5") from None
+    except Exception as error:  # noqa: BLE001 - providers raise any type, above all for a missing key
+        raise ConfigError(f"{name} cannot be used: {_first_line(error)}", hint=_SET_KEY) from None
     return model
 
 
@@ -90,5 +97,5 @@ def _install(name: str) -> str:
     return f"pip install {package}, or in a clone: $(tools/find-uv) pip install --python .venv/bin/python {package}"
 
 
-def _first_line(error: ValueError) -> str:
+def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]

@@ -40,6 +40,10 @@ class Extension(Protocol):
     def add_commands(self, app: typer.Typer) -> None:
         return
 
+    def check(self, settings: Settings) -> None:
+        """Raises `ConfigError` for its own settings, before the start opens or shows anything."""
+        return
+
     def prepare(self, services: Services, settings: Settings) -> None:
         """Sets up what its graphs need, in every process that serves or executes runs."""
         return
@@ -65,6 +69,11 @@ class Extension(Protocol):
 @cache
 def installed() -> list[Extension]:
     return [point.load()() for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)]
+
+
+def check(settings: Settings) -> None:
+    for extension in installed():
+        extension.check(settings)
 
 
 def prepare(services: Services, settings: Settings) -> None:

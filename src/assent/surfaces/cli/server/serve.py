@@ -110,6 +110,7 @@ async def _serve(conf: Settings, graphs: LoadedGraphs, reload: Reload, demonstra
     from assent.surfaces.http import custom_routes
 
     reload.hold()
+    extensions.check(conf)
     async with AsyncExitStack() as stack:
         services = await stack.enter_async_context(open_services(conf))
         await _require_credentials(services, conf, graphs)

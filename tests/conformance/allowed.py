@@ -448,7 +448,6 @@ ALLOWED: list[Allowed] = [
         lambda theirs, ours: (theirs, ours) == ("unknown_error", "invalid_argument"),
     ),
     Allowed("the config of a command must be an object", r"^refused/start with config list .*\.body\."),
-    Allowed("an answer on an unknown thread says so", r"^refused/answer on unknown thread .*\.body\.error$"),
     Allowed(
         "events of an id that no thread can have are refused; LangGraph's stream ends at once, and clients try again",
         r"^refused/events of malformed thread ",

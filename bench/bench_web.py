@@ -117,8 +117,8 @@ async def _next_item(browser: Browser, place: Place) -> float:
         await page.wait_for_selector("#detail [data-item]")
         taken = []
         for _ in range(ROUNDS):
+            await page.wait_for_timeout(600)  # a press too soon after an item appeared is not taken for a decision
             taken.append(float(await page.evaluate(NEXT)))
-            await page.wait_for_timeout(600)  # a second press too soon is not taken for a decision
         return median(taken)
 
 

@@ -75,9 +75,23 @@ def _prepare_contexts(browser: Browser) -> None:
         context.set_default_timeout(PATIENCE)
         if service_workers != "allow":
             await context.add_init_script("delete Navigator.prototype.serviceWorker")
+        _end_routes_at_close(context)
         return context
 
     browser.new_context = prepared  # type: ignore[method-assign]
+
+
+def _end_routes_at_close(context: BrowserContext) -> None:
+    """A handler of a request that is under way then would fail whichever test comes next."""
+    close = context.close
+
+    async def close_quietly(**options: Any) -> None:
+        await context.unroute_all(behavior="ignoreErrors")
+        for page in context.pages:
+            await page.unroute_all(behavior="ignoreErrors")
+        await close(**options)
+
+    context.close = close_quietly  # type: ignore[method-assign]
 
 
 @pytest.fixture

@@ -73,7 +73,6 @@ async def test_control_held_key_decides_a_series_where_repeats_count(server: Ser
     items = await opened(reader, server, "held_key_control")
     await hold_keys(reader, "Control", "Enter", times=60)
     await becomes(reader, server, items[1], status="APPROVED")
-    await reader.unroute_all(behavior="ignoreErrors")
 
 
 async def test_repeated_clicks_decide_one_item(server: Server, reader: Page) -> None:

@@ -157,7 +157,7 @@ async def swept(thread_scene: Scene) -> dict[tuple[str, str], int]:
         if method != "GET" or path in STREAMS:
             continue
         for who, client in thread_scene.everyone.items():
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(90):
                 response = await client.get(filled(path, given), headers={"last-event-id": "-1"})
             assert response.status_code not in (500, 502, 503), (who, path, response.text)
             seen[who, path] = leaks(response.content)

@@ -223,7 +223,7 @@ class TestConnections:
         there = desk()
         client = McpClient(server_at("http://127.0.0.1:9/mcp", {}), name="http://127.0.0.1:9/mcp", mode=era)
         there = Desk(there.file, _with(there.nodes, client))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(90):
             with pytest.raises(McpFailed, match=r"the MCP server http://127\.0\.0\.1:9/mcp cannot be reached"):
                 await there.say("hello")
 
@@ -251,7 +251,7 @@ class TestConnections:
             calling = asyncio.ensure_future(client.call("die", {}))
             await asyncio.sleep(0.5)
         with pytest.raises(McpLost):
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(90):
                 await calling
         if era == ERAS[0]:  # the later one connects without a word, and does not tell one from the other
             with pytest.raises(McpFailed) as refused:

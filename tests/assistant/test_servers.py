@@ -104,7 +104,7 @@ class TestTools:
 
         @server.tool
         async def meet() -> str:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(90):
                 await both_there.wait()
             return "met"
 

@@ -57,7 +57,7 @@ class Screen:
         self.inbox, self.triage, self.pilot, self.ids = inbox, triage, pilot, ids
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while not condition():
                 await self.pilot.pause(0.02)
 
@@ -73,7 +73,7 @@ class Screen:
 
     async def opens_line(self, key: str) -> None:
         """Presses the key until it opens the line: right after other keys it counts as text."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while not self.triage.query_one(Input).has_class("open"):
                 await self.pilot.press(key)
                 await self.pilot.pause(BURST)

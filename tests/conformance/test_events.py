@@ -46,7 +46,7 @@ async def read(http: httpx.AsyncClient, thread: str, ends: int = 1, **body: Any)
     """The events until so many runs have ended or wait for an answer, and what comes with the last one."""
     seen: list[Any] = []
     asked = {"channels": CHANNELS, **body}
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         async with http.stream("POST", f"/threads/{thread}/stream/events", json=asked) as answer:
             assert answer.headers["content-type"].startswith("text/event-stream")
             async for line in answer.aiter_lines():

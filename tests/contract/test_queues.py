@@ -172,7 +172,7 @@ async def test_delayed_run_whose_wake_up_write_fails_is_woken_later(
         async def failed_three_times() -> bool:
             return sum("store call failed" in record.message for record in caplog.records) >= 3
 
-        await until(failed_three_times, "the wake-up was not retried", patience=10)
+        await until(failed_three_times, "the wake-up was not retried")
         assert not await _woken(site, delayed)
         connection.execute(text("DROP TRIGGER refuse"))
     await site.until_idle()

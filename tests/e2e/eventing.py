@@ -47,7 +47,7 @@ async def read(http: httpx.AsyncClient, thread: str, **body: Any) -> AsyncIterat
 
 
 async def read_until(
-    http: httpx.AsyncClient, thread: str, enough: Callable[[Event], bool], *, patience: float = 30, **body: Any
+    http: httpx.AsyncClient, thread: str, enough: Callable[[Event], bool], *, patience: float = 90, **body: Any
 ) -> list[Event]:
     """The events up to the first one that is enough."""
     seen = []

@@ -92,7 +92,7 @@ async def test_a_second_click_never_answers_the_next_question(client: LangGraphC
     run = await client.runs.create(thread, "twice", command={"resume": "yes"})
     with pytest.raises(ConflictError):
         await client.runs.create(thread, "twice", command={"resume": "yes"})
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         while (await client.runs.get(thread, run["run_id"]))["status"] in ("pending", "running"):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     with pytest.raises(ConflictError):  # nobody has seen the second question yet

@@ -38,7 +38,7 @@ class Socket:
         await self._connection.send(text)
 
     async def until(self, condition: Callable[[], object]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while not condition():
                 message = json.loads(await self._connection.recv())
                 if message["type"] == "event":
@@ -52,7 +52,7 @@ class Socket:
     async def closed(self) -> int:
         """The code with which the server closes it."""
         with suppress(ConnectionClosed):
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(90):
                 while True:
                     await self._connection.recv()
         assert self._connection.close_code is not None
@@ -140,7 +140,7 @@ async def test_a_revoked_key_ends_its_socket_and_commands(server: ServerProcess,
         await acting.raw(json.dumps({"id": 1, "method": "run.start", "params": given}))
         assert await acting.closed() == 4401
         assert await reading.closed() == 4403
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             assert "your access to this thread has ended" in (await stream.aread()).decode()
     assert len((await http.get(f"/threads/{thread}/runs")).json()) == 1
 

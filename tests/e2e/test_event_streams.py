@@ -35,12 +35,12 @@ def transport(request: pytest.FixtureRequest) -> Any:
 async def test_a_thread_stream_gives_the_output_of_its_run(client: LangGraphClient, transport: Any) -> None:
     async with client.threads.stream(assistant_id="echo", transport=transport) as thread:
         run = await thread.run.start(input={"text": "x"})
-        assert await asyncio.wait_for(thread.output, 30) == {"text": "x", "reply": "x"}
+        assert await asyncio.wait_for(thread.output, 90) == {"text": "x", "reply": "x"}
     assert (await client.runs.get(thread.thread_id, run["run_id"]))["status"] == "success"
 
 
 async def test_values_messages_and_subgraphs_are_projected(client: LangGraphClient, transport: Any) -> None:
-    async with asyncio.timeout(30), client.threads.stream(assistant_id="streams", transport=transport) as thread:
+    async with asyncio.timeout(90), client.threads.stream(assistant_id="streams", transport=transport) as thread:
         await thread.run.start(input=HELLO)
         items = [item async for item in thread.interleave_projections(["values", "subgraphs", "checkpoints"])]
     [*_, values] = [item for name, item in items if name == "values"]
@@ -50,7 +50,7 @@ async def test_values_messages_and_subgraphs_are_projected(client: LangGraphClie
 
 
 async def test_a_models_answer_is_streamed_as_content_blocks(client: LangGraphClient, transport: Any) -> None:
-    async with asyncio.timeout(30), client.threads.stream(assistant_id="chat", transport=transport) as thread:
+    async with asyncio.timeout(90), client.threads.stream(assistant_id="chat", transport=transport) as thread:
         await thread.run.start(input=HELLO)
         [message] = [message async for message in thread.messages]
         said = await message.output
@@ -58,7 +58,7 @@ async def test_a_models_answer_is_streamed_as_content_blocks(client: LangGraphCl
 
 
 async def test_a_question_is_answered_by_its_id(client: LangGraphClient, transport: Any) -> None:
-    async with asyncio.timeout(30), client.threads.stream(assistant_id="hitl", transport=transport) as thread:
+    async with asyncio.timeout(90), client.threads.stream(assistant_id="hitl", transport=transport) as thread:
         await thread.run.start(input={"text": "draft"})
         while not thread.interrupts:  # noqa: ASYNC110 - the SDK has no event for it
             await asyncio.sleep(0.01)
@@ -70,7 +70,7 @@ async def test_a_question_is_answered_by_its_id(client: LangGraphClient, transpo
 
 
 async def test_a_failed_run_fails_the_output(client: LangGraphClient, transport: Any) -> None:
-    async with asyncio.timeout(30), client.threads.stream(assistant_id="failing", transport=transport) as thread:
+    async with asyncio.timeout(90), client.threads.stream(assistant_id="failing", transport=transport) as thread:
         await thread.run.start(input={"text": "x"})
         with pytest.raises(RuntimeError, match="boom: x"):
             await thread.output
@@ -117,7 +117,7 @@ async def test_since_gives_what_comes_after_it_over_all_runs(http: httpx.AsyncCl
     for place, event in enumerate(whole[:-1]):
         left = [each["event_id"] for each in whole[place + 1 :]]
         rest = []
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             async for each in read(http, thread, since=event["seq"]):
                 rest.append(each["event_id"])
                 if len(rest) == len(left):

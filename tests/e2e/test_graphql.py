@@ -84,7 +84,7 @@ async def subscribe(connection: ClientConnection, query: str = CHANGED, **variab
 
 
 async def received(connection: ClientConnection) -> Json:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         message: Json = json.loads(await connection.recv())
     return message
 
@@ -112,7 +112,7 @@ async def test_changes_of_one_item_arrive_as_server_sent_events(
     headers = {"x-api-key": server.printed("agent key"), "accept": "text/event-stream"}
     body = {"query": CHANGED, "variables": {"id": item["id"], "after": "0"}}
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(90),
         httpx.AsyncClient(base_url=server.url, headers=headers, timeout=30) as client,
         client.stream("POST", "/graphql", json=body) as stream,
     ):

@@ -432,7 +432,7 @@ async def _frames_until(live: httpx.Response, *, done: int = 0, named: str = "")
     """Frames of a stream that never closes, up to the end of so many runs or the first of a name."""
     seen: list[dict[str, str]] = []
     current: dict[str, str] = {}
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         async for line in live.aiter_lines():
             if line:
                 name, _, value = line.partition(": ")

@@ -26,7 +26,7 @@ async def full_pool() -> AsyncIterator[None]:
 
 @pytest.mark.usefixtures("full_pool")
 async def test_pages_bodies_and_states_are_served_while_nodes_hold_the_pool(arena: Arena) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         page = await arena.ana.get("/inbox", headers={"accept": "text/html"})
         made = await arena.agent.post("/threads", json=LONG)
         read = await arena.agent.get(f"/threads/{made.json()['thread_id']}/state")

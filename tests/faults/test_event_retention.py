@@ -21,7 +21,7 @@ LONG = timedelta(hours=2)
 async def events(arena: Arena, reader: Principal, thread: str, since: int = 0) -> list[Event]:
     """Up to the end of the run."""
     seen: list[Event] = []
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         async for event in arena.house.engine.events.open(reader, thread, lambda event: True, since=since):
             if event is not None:
                 seen.append(event)
@@ -75,7 +75,7 @@ async def test_the_frames_of_a_run_stay_together_until_it_has_ended_for_long(fol
         thread, owner, hold = new_id(), await _owner(arena), arena.log.with_name("held")
         await started(arena, thread, "free", {"log": str(arena.log), "tag": "x", "hold": str(hold)})
         reading = asyncio.create_task(events(arena, owner, thread))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while not hold.with_suffix(".started").exists():  # noqa: ASYNC110 - the graph decides when
                 await asyncio.sleep(0.01)
         arena.house.pass_time(LONG)

@@ -81,14 +81,14 @@ async def test_events_of_a_private_thread_are_not_told_to_other_programs(
     other = await arena.house.services.access.by_key(await arena.house.key(Kind.AGENT))
     told: list[Any] = []
     opened = arena.house.engine.events.open(other, target.thread_id, lambda event: True)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         async for event in opened:
             told.append(event)
             if len(told) == 3:
                 break
     assert told == [None, None, None]
     await arena.agent.patch(f"/threads/{target.thread_id}", json={"visibility": "shared"})
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         async for event in opened:  # the control: told once it is shared
             if event is not None:
                 return

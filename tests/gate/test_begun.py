@@ -209,7 +209,7 @@ def test_running_call_is_not_in_doubt(desk: Desk) -> None:
         def send(self, to: str, body: str) -> str:
             """Sends a message."""
             held.set()
-            assert asks.wait(10)
+            assert asks.wait(90)
             seen.append(self.inbox.get(first).execution)
             return super().send(to, body)
 
@@ -222,7 +222,7 @@ def test_running_call_is_not_in_doubt(desk: Desk) -> None:
         def wrap_tool_call(self, request: Any, handler: Any) -> Any:
             if request.tool_call["name"] != "pay" or not approved:
                 return handler(request)
-            assert held.wait(10)
+            assert held.wait(90)
             try:
                 return handler(request)
             finally:

@@ -85,13 +85,13 @@ async def test_every_answer_forbids_content_sniffing(house: House) -> None:
 
 
 @pytest.mark.parametrize("path", ["/x\n2026-11-15 info    request", "/x status=200", "/\x1b[2J", "/\u2028x", "/‮x"])
-async def test_a_path_cannot_forge_a_log_line(house: House, path: str) -> None:
+async def test_a_path_cannot_forge_a_log_line(house: House, path: str, caplog: pytest.LogCaptureFixture) -> None:
     stream = StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logs.TextLines())
     logger = logging.getLogger("assent.access")
     logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
+    caplog.set_level(logging.INFO, logger.name)
     try:
         await call(house.app, "GET", path, {})
     finally:

@@ -110,7 +110,7 @@ _kept: list[subprocess.Popen[str]] = []
 
 class Forked:
     """An `assent` process, or another program of Python: `-m` and a module, or `-c` and code. `stderr` is None
-    where errors go the way of the output."""
+    where errors go the way of the output. On a `terminal`, all three streams are that file."""
 
     def __init__(
         self,
@@ -120,6 +120,7 @@ class Forked:
         environment: Mapping[str, str],
         errors_apart: bool = False,
         program: Sequence[str] = ASSENT[1:],
+        terminal: int | None = None,
     ) -> None:
         self.returncode: int | None = None
         self.stdout, output = _pipe()
@@ -132,7 +133,8 @@ class Forked:
         self._connection.connect(str(forker()))
         call = {"arguments": list(arguments), "folder": str(folder), "environment": dict(environment)}
         call["program"] = list(program)
-        socket.send_fds(self._connection, [json.dumps(call).encode()], [0, output, errors])
+        streams = [0, output, errors] if terminal is None else [terminal] * 3
+        socket.send_fds(self._connection, [json.dumps(call).encode()], streams)
         os.close(output)
         os.close(errors)
         self.pid = int(self._connection.recv(100))

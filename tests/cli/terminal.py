@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pty
 import re
 import select
-import signal
-import subprocess
-import sys
-import termios
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.cli.command import PATIENCE, environment
+from tests.forking import Forked
 
 CTRL_C, CTRL_D = "\x03", "\x04"
+LEADER = """
+import fcntl, os, signal, sys, termios
+from assent.surfaces.cli.main import main
+
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.argv[0] = "assent"
+main()
+"""
+"""The command as the leader of a session on its terminal. It notices Ctrl-C also where the tests run in the background
+of a shell, which ignores the signal there."""
 
 
 class Terminal:
     """`seen` is everything that stood on it; `expect` looks at what came since it last found something."""
 
-    def __init__(self, process: subprocess.Popen[bytes], master: int) -> None:
+    def __init__(self, process: Forked, master: int) -> None:
         self._process, self._master = process, master
         self.seen = ""
         self._at = 0
@@ -81,32 +89,18 @@ class Terminal:
 @contextmanager
 def terminal(folder: Path, *arguments: str, **changes: str) -> Iterator[Terminal]:
     master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "assent", *arguments],
-        cwd=folder,
-        env=environment(TERM="dumb", **changes),
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        start_new_session=True,
-        preexec_fn=_take_terminal,
-    )
-    os.close(slave)
-    try:
-        yield Terminal(process, master)
-    finally:
-        process.kill()
-        process.wait(PATIENCE)
-        os.close(master)
+    surroundings = environment(TERM="dumb", **changes)
+    with Forked(arguments, folder=folder, environment=surroundings, program=["-c", LEADER], terminal=slave) as process:
+        os.close(slave)
+        try:
+            yield Terminal(process, master)
+        finally:
+            process.kill()
+            process.wait(PATIENCE)
+            os.close(master)
 
 
 def link_in(text: str) -> str:
     match = re.search(r"link +(http\S+)", text)
     assert match, text
     return match[1]
-
-
-def _take_terminal() -> None:
-    """Also where the tests run in the background of a shell, which ignores the signal there."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)

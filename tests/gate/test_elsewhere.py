@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
@@ -25,7 +24,7 @@ from assent.kernel.ids import new_id
 from assent.kernel.store.transaction import Tx
 from assent.review.rows import gate, policies
 from assent.settings import Settings
-from tests.forking import ASSENT
+from tests.cli.command import execute
 from tests.gate.desk import asked
 from tests.gate.scenes import RemoteScene
 from tests.gate.test_crashes import FORKS, KILLED
@@ -54,9 +53,7 @@ def scene(server: ServerProcess) -> Iterator[RemoteScene]:
 
 def new_key(database: str, name: str, *options: str) -> str:
     """The secret of another key."""
-    command = [*ASSENT, "keys", "create", name, "--database", database, "--json", *options]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return str(json.loads(done.stdout)["secret"])
+    return str(execute(Path.cwd(), "keys", "create", name, "--database", database, "--json", *options).json["secret"])
 
 
 class Attempts:

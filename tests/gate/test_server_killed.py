@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.cli.command import execute
 from tests.servers import ServerProcess, dev_server
 from tests.waiting import wait_until
 
@@ -51,8 +50,7 @@ class Office:
     def put_policy(self, text: str) -> None:
         file = self.log.with_name("policy.toml")
         file.write_text(text)
-        command = [str(Path(sys.executable).with_name("assent")), "policy", "set", str(file), "--database"]
-        subprocess.run([*command, self.database], check=True, capture_output=True)
+        assert execute(file.parent, "policy", "set", str(file), "--database", self.database).code == 0
 
     def item(self) -> dict[str, Any]:
         [item_listed] = self.call("reviewer", "GET", "/api/inbox/items")["items"]

@@ -29,7 +29,7 @@ from assent.surfaces.web.pages.identity import keys, people
 from assent.surfaces.web.preferences import Preferences
 from assent.surfaces.web.rendering import environment
 from assent.surfaces.web.text import times, words
-from assent.surfaces.web.views import charts, facets, item_page, outcomes, policy_views, shell
+from assent.surfaces.web.views import charts, facets, item_page, looks, outcomes, policy_views, shell
 from assent.surfaces.web.views.item_list import Listing, Wanted
 from assent.surfaces.web.views.people import Names
 from assent.surfaces.web.views.threads import conversation, thread_page
@@ -71,6 +71,7 @@ def in_tables() -> Iterator[str]:
     yield from (*failures.sentences().values(), turns.TOOK_TOO_LONG)
     yield from reasons.USES.values()
     yield from preferences.THEMES.values()
+    yield looks.AGENT_SAYS
     yield from (risk.capitalize() for risk in facets._RISKS)
     signs = (thread_page.STATUSES, thread_page.RUNS, conversation._ROLES, insights.OUTCOMES, crons.SIGNS, agents.ROUTES)
     yield from (sign.word for table in (*signs, deployments.SIGNS) for sign in table.values())

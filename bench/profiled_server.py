@@ -32,7 +32,7 @@ def serve(folder: Path, arguments: list[str]) -> None:
 
     signalled = threading.Event()
     signal.signal(signal.SIGUSR1, begin_or_end)
-    from assent.surfaces.cli.main import main as command
+    from assent.__main__ import main as command
 
     sys.argv = ["assent", *arguments]
     command()

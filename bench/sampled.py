@@ -73,6 +73,6 @@ if __name__ == "__main__":
     atexit.register(_write, sampler, file)
     signal.signal(signal.SIGUSR1, sampler.begin_anew)
     sampler.start()
-    from assent.surfaces.cli.main import main
+    from assent.__main__ import main
 
     main()

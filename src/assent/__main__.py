@@ -1,6 +1,15 @@
-"""`python -m assent` is `assent`."""
+"""The program `assent`, which is also `python -m assent`."""
 
-from assent.surfaces.cli.main import main
+from assent.surfaces.cli.server import collector
+
+
+def main() -> None:
+    collector.starting()
+    from assent.surfaces.cli.main import main as run  # most of a start: not at import, so that nothing is collected
+
+    collector.imported()
+    run()
+
 
 if __name__ == "__main__":
     main()

@@ -1,9 +1,9 @@
 """Tunes Python's cyclic garbage collector for a server.
 
-Nearly all objects made during the start stay alive, so collections are rare then. Once the server runs, these objects
-are frozen and no longer scanned. Objects of requests and runs are nearly always freed by reference counting, so
-collections stay rare. With the defaults, collection takes an eighth of the time of a busy server, and a sixth of a
-start.
+Nearly all objects that imports make stay alive, so nothing is collected meanwhile. They are frozen and no longer
+scanned, and once the server runs so are those of the project and the services. Objects of requests and runs are nearly
+always freed by reference counting, so collections stay rare. With the defaults, collection takes an eighth of the time
+of a busy server, and a quarter of a start.
 """
 
 from __future__ import annotations
@@ -15,9 +15,15 @@ _OBJECTS, _YOUNG, _OLD = 50_000, 20, 50
 
 
 def starting() -> None:
-    gc.set_threshold(_OBJECTS, _YOUNG, _OLD)
+    gc.disable()
 
 
-def started() -> None:
-    gc.collect()
+def imported() -> None:
+    """Nearly nothing that an import makes is garbage, so it is frozen without a collection."""
     gc.freeze()
+    gc.set_threshold(_OBJECTS, _YOUNG, _OLD)
+    gc.enable()
+
+
+started = imported
+"""The objects of the project have survived collections by then."""

@@ -101,6 +101,7 @@ async def _serve_failure(conf: Settings, error: ConfigError, reload: Reload) -> 
     place, reason = _failure(error)
     output.say(f"{place} failed to load: {reason}")
     app = failed_app(conf, place, reason)
+    collector.started()
     await reload.serve(server.make(app, conf), reload.listen(partial(server.bind, conf)))
     reload.restart_if_due()
 

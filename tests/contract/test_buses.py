@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -366,3 +366,21 @@ def _executed(tx: Tx, stream: Stream) -> Run | None:
     facts = {"assistant_id": "a", "graph_id": "g", "metadata": {}, "kwargs": {}, "temporary": False}
     runs.insert_pending(tx, stream.run_id, stream.thread_id, answers=True, multitask_strategy=Strategy.ENQUEUE, **facts)
     return runs.begin(tx, stream.run_id)
+
+
+@both_databases
+async def test_frames_are_read_unless_every_follower_waits_only_for_the_end(line: Line) -> None:
+    stream, other = await line.stream(), await line.stream()
+    waits = line.here.follow(Topic(DEFAULT_TENANT, stream.run_id), only_end=True)
+    assert line.here.is_read(stream) == line.here.shared
+    joins = await line.there.follow_now(Topic(DEFAULT_TENANT, stream.run_id))
+    assert line.here.is_read(stream), "the control: one reads all frames"
+    await line.publish(stream, 1)
+    await line.end(stream, 2, b'"done"')
+    assert ((await joins.next()).seq, (await joins.next()).event) == (1, END)
+    assert (await asyncio.wait_for(waits.end(), PATIENCE)).data == b'"done"'
+    by_thread = await line.there.follow_now(Topic(DEFAULT_TENANT, other.thread_id, of_thread=True))
+    assert line.here.is_read(other)
+    assert line.here.is_read(replace(stream, resumable=True))
+    for follower in (waits, joins, by_thread):
+        follower.close()

@@ -86,10 +86,13 @@ class Runs:
         await self._stop(caller.tenant, replaced)
         return run
 
-    async def begin(self, caller: Principal, thread_id: str | None, request: RunRequest) -> tuple[Run, Subscription]:
-        """Creates a run, subscribed before its first frame. Only its caller sees the thread of a stateless run."""
+    async def begin(
+        self, caller: Principal, thread_id: str | None, request: RunRequest, *, only_end: bool = False
+    ) -> tuple[Run, Subscription]:
+        """Creates a run, subscribed before its first frame, or only to its end. Only its caller sees the thread of a
+        stateless run."""
         run_id = new_id()
-        subscription = self.follow(caller, run_id)
+        subscription = self._bus.follow(Topic(caller.tenant, run_id), only_end=only_end)
         try:
             run = await self.create(caller, thread_id, request, run_id=run_id)
             if thread_id is None:

@@ -38,9 +38,9 @@ class Bus(Protocol):
 
     async def close(self) -> None: ...
 
-    def follow(self, topic: Topic, *, after: int = 0) -> Subscription:
+    def follow(self, topic: Topic, *, after: int = 0, only_end: bool = False) -> Subscription:
         """Frames of a run with a higher number than `after`, as far as they are not in the table already. Follow before
-        creating a run, and nothing is missed."""
+        creating a run, and nothing is missed. `only_end`: the frames before the end may be left out."""
         ...
 
     async def follow_now(self, topic: Topic) -> Subscription:
@@ -49,6 +49,10 @@ class Bus(Protocol):
 
     def is_followed(self, topic: Topic) -> bool:
         """Whether someone in this process follows the run, and will be given its end by `end`."""
+        ...
+
+    def is_read(self, stream: Stream) -> bool:
+        """Whether frames before the end have a reader, now or later. The others need not be published."""
         ...
 
     async def publish(self, stream: Stream, frame: Frame) -> None: ...

@@ -25,9 +25,10 @@ _KEEP_EVERY = 64
 class Follower:
     """One follower of one topic."""
 
-    def __init__(self, bus: MemoryBus, topic: Topic) -> None:
+    def __init__(self, bus: MemoryBus, topic: Topic, *, only_end: bool = False) -> None:
         self._bus = bus
         self.topic = topic
+        self.only_end = only_end
         self._frames: asyncio.Queue[Frame] = asyncio.Queue(_DEEPEST)
         self._fell_behind = False
         self._taken = asyncio.Event()
@@ -82,8 +83,8 @@ class MemoryBus:
 
     async def close(self) -> None: ...
 
-    def follow(self, topic: Topic, *, after: int = 0) -> Follower:
-        follower = self._follower(topic)
+    def follow(self, topic: Topic, *, after: int = 0, only_end: bool = False) -> Follower:
+        follower = self._follower(topic, only_end=only_end)
         for frame in self._unkept.get(topic, ()):
             if frame.seq > after:
                 follower.push(frame)
@@ -100,6 +101,9 @@ class MemoryBus:
 
     def is_followed(self, topic: Topic) -> bool:
         return topic in self._followers
+
+    def is_read(self, stream: Stream) -> bool:
+        return stream.resumable or any(not follower.only_end for follower in self._followers_of(stream))
 
     async def publish(self, stream: Stream, frame: Frame) -> None:
         self._push(stream, frame)
@@ -123,8 +127,8 @@ class MemoryBus:
         self._followers.pop(stream.topic, None)
         self._unkept.pop(stream.topic, None)
 
-    def _follower(self, topic: Topic) -> Follower:
-        follower = Follower(self, topic)
+    def _follower(self, topic: Topic, *, only_end: bool = False) -> Follower:
+        follower = Follower(self, topic, only_end=only_end)
         self._followers.setdefault(topic, set()).add(follower)
         return follower
 

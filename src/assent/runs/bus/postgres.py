@@ -104,8 +104,11 @@ class PostgresBus:
                 async with self._pool.connection() as connection:
                     await connection.execute(_REMIND, [list(run_ids)])
 
-    def follow(self, topic: Topic, *, after: int = 0) -> TableFollower:
+    def follow(self, topic: Topic, *, after: int = 0, only_end: bool = False) -> TableFollower:
         return self._follower(topic, after)
+
+    def is_read(self, stream: Stream) -> bool:
+        return True
 
     async def follow_now(self, topic: Topic) -> TableFollower:
         """Frames that this process has published before, and not yet written, are not new."""

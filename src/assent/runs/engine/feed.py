@@ -25,8 +25,10 @@ class Feed:
     async def send(self, event: str, data: Any) -> None:
         if isinstance(data, dict) and INTERRUPT in data:
             self._held.append((event, data))
-        else:
+        elif self._bus.is_read(self.stream):
             await self._bus.publish(self.stream, self._frame(event, data))
+        else:  # the number is taken all the same: it is what a follower resumes from
+            self._seq += 1
 
     def drop_questions(self) -> None:
         """Drops the held questions, because the run has failed."""

@@ -208,7 +208,7 @@ async def _streamed(runs: Runs, caller: Principal, thread_id: str | None, body: 
 async def _waited(
     runs: Runs, caller: Principal, executing: Execution, thread_id: str | None, body: RunBody
 ) -> Response:
-    run, subscription = await runs.begin(caller, thread_id, _request(body, thread_id))
+    run, subscription = await runs.begin(caller, thread_id, _request(body, thread_id), only_end=True)
     executing.end()
     location = _location(run, run.thread_id)
     if (done := await streams.soon(subscription)) is not None:

@@ -553,7 +553,7 @@ def on_a_terminal(house: House, *arguments: str, answer: str | None = None) -> s
 
 
 def test_json_escapes_read_as_the_same_value(capsys: pytest.CaptureFixture[str]) -> None:
-    from assent.surfaces.cli.escapes import emit
+    from assent.surfaces.cli.output import emit
 
     value = {"text": HOSTILE, "list": ["ä", "日本", "\u2028", "\x7f", "👍🏽", "é"]}
     emit(value)

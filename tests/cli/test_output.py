@@ -1,5 +1,6 @@
 """Exit codes, and that an error is one line."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -73,3 +74,25 @@ def test_table_in_a_pipe_has_one_line_per_row(
     output.table(rows, ["item_id", "note"], empty="")
     [_, row] = capsys.readouterr().out.splitlines()
     assert row.split()[0] == rows[0]["item_id"]
+
+
+HIDDEN = "\x1b]0;\x07 \x9b31m \x7f \u202etxt.exe \u200b"
+SHOWN = r"\u001b]0;\u0007 \u009b31m \u007f \u202etxt.exe \u200b"
+
+
+def test_text_of_others_does_not_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    output.table([{"payload": f"title: {HIDDEN}", "names": ["a", HIDDEN]}], ["payload", "names"], empty="")
+    output.emit({"payload": HIDDEN})
+    output.fail(errors.NotFound(f"no {HIDDEN}", hint=f"see {HIDDEN}\n  or {HIDDEN}"))
+    out, err = capsys.readouterr()
+    table, printed = out.split("{", 1)
+    assert table.count(SHOWN) == 2
+    assert json.loads("{" + printed) == {"payload": HIDDEN}
+    assert err.splitlines() == [f"assent: no {SHOWN}", f"  see {SHOWN}", f"  or {SHOWN}"]
+    assert not [character for character in out + err if character != "\n" and not character.isprintable()]
+
+
+def test_line_of_ours_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """The control: what was escaped above is what a terminal would get."""
+    output.say(HIDDEN)
+    assert capsys.readouterr().out == HIDDEN + "\n"

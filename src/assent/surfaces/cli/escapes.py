@@ -7,8 +7,6 @@ invisible blanks) are printed as their JSON escapes, such as `\\u202e`.
 from __future__ import annotations
 
 import json
-import sys
-from typing import Any
 
 from assent.kernel.hidden import is_hidden
 
@@ -23,12 +21,6 @@ def escaped(text: str) -> str:
 def quoted(text: str) -> list[str]:
     """The lines of a text, each marked as a quote, so that none looks like a line of ours."""
     return [f"  | {escaped(line)}" for line in text.replace("\r\n", "\n").split("\n")]
-
-
-def emit(value: Any) -> None:
-    """Prints JSON for scripts. The escapes are valid JSON, so the value is the same."""
-    lines = json.dumps(value, indent=2, ensure_ascii=False).split("\n")
-    sys.stdout.write("\n".join(map(escaped, lines)) + "\n")
 
 
 def _shown(character: str) -> str:

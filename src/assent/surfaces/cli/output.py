@@ -1,5 +1,5 @@
-"""Output of commands: tables for people, JSON for scripts, one line for an error. Exit codes are documented in
-docs/cli.md, which a test compares with `EXIT_CODES`."""
+"""Output of commands: tables for people, JSON for scripts, one line for an error. Texts in them are escaped: agents and
+other servers wrote some of them. Exit codes are documented in docs/cli.md, which a test compares with `EXIT_CODES`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from assent.errors import (
     Unauthenticated,
     Unavailable,
 )
+from assent.surfaces.cli.escapes import escaped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,15 +50,15 @@ EXIT_CODES: dict[type[AssentError], int] = {
 def fail(error: AssentError) -> int:
     """Prints an error as one line on stderr, with the hint below it. Returns the exit code."""
     console = _console(stderr=True)
-    console.print(f"assent: {' '.join(error.message.split())}", style="red")
+    console.print(f"assent: {escaped(' '.join(error.message.split()))}", style="red")
     if error.hint:
-        console.print(f"  {error.hint}")
+        console.print(f"  {_escaped_lines(error.hint)}")
     return next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind))
 
 
 def emit(value: Any) -> None:
-    json.dump(value, sys.stdout, indent=2, ensure_ascii=False, default=_plain)
-    sys.stdout.write("\n")
+    """Prints JSON for scripts. The escapes are valid JSON, so the value is the same."""
+    say(_escaped_lines(json.dumps(value, indent=2, ensure_ascii=False, default=_plain)))
 
 
 def say(text: str = "", *, to_stderr: bool = False) -> None:
@@ -92,8 +93,12 @@ def _cell(value: Any) -> str:
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M")
     if isinstance(value, (list, tuple)):
-        return " ".join(map(str, value))
-    return "" if value is None else str(value)
+        return escaped(" ".join(map(str, value)))
+    return "" if value is None else escaped(str(value))
+
+
+def _escaped_lines(text: str) -> str:
+    return "\n".join(map(escaped, text.split("\n")))
 
 
 def _plain(value: Any) -> Any:

@@ -10,6 +10,7 @@ import typer
 from assent.app import load_project, open_backfill
 from assent.errors import NotFound
 from assent.surfaces.cli import output, progress
+from assent.surfaces.cli.escapes import escaped
 from assent.surfaces.cli.options import AsJson, Config, Database, settings
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _say(report: Report, *, dry_run: bool, as_json: bool) -> None:
         output.emit({"threads": report.threads, "created": report.created, "dry_run": dry_run, "problems": problems})
     else:
         for line in problems:
-            output.say(f"thread {line['thread']}: {line['problem']}")
+            output.say(escaped(f"thread {line['thread']}: {line['problem']}"))
         missing = f"{report.created} items {'would be created' if dry_run else 'created'}"
         output.say(f"paused threads: {report.threads}, {missing}")
     if problems:

@@ -14,6 +14,7 @@ from assent.errors import Invalid
 from assent.extras import require
 from assent.identity.model.access import operator
 from assent.surfaces.cli import output
+from assent.surfaces.cli.escapes import escaped
 from assent.surfaces.cli.options import TENANT, AsJson, Config, Database, Tenant, settings
 from assent.threads.model.imports import Fate, Report, Sort
 
@@ -110,7 +111,7 @@ def _show_progress(done: int, total: int) -> None:
 
 def _say(report: Report) -> None:
     for line in (*report.problems, *report.notes):
-        output.say(f"{line.sort} {line.id}: {line.text}{f' ({line.hint})' if line.hint else ''}")
+        output.say(escaped(f"{line.sort} {line.id}: {line.text}{f' ({line.hint})' if line.hint else ''}"))
     verb = "would be taken" if report.dry_run else "taken"
     for sort in Sort:
         counted = report.counts[sort]

@@ -9,7 +9,7 @@ import typer
 
 from assent.errors import Invalid
 from assent.surfaces.cli import output
-from assent.surfaces.cli.escapes import emit, escaped
+from assent.surfaces.cli.escapes import escaped
 from assent.surfaces.cli.remote import Place, Remote, View, call, placed
 
 
@@ -28,5 +28,5 @@ def repair(place: Place, thread_id: Annotated[str, typer.Argument(help="The thre
 
     done = call(place, use)
     if place.as_json:
-        return emit(done)
+        return output.emit(done)
     output.say(f"repaired: thread {escaped(done['thread_id'])}. A run without input asks the question again.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import typer
 
 from assent.surfaces.cli import output
-from assent.surfaces.cli.escapes import emit
 from assent.surfaces.cli.remote import Place, Remote, View, call, keeper, placed
 
 _PATH = "/api/sample-data"
@@ -27,7 +26,7 @@ def show(place: Place) -> None:
 
     counted = call(place, use, who=keeper)
     if place.as_json:
-        return emit(counted)
+        return output.emit(counted)
     output.say(f"{counted['items']} items of sample data")
 
 
@@ -40,5 +39,5 @@ def remove(place: Place) -> None:
 
     removed = call(place, use, who=keeper)
     if place.as_json:
-        return emit(removed)
+        return output.emit(removed)
     output.say(f"removed: {removed['items']} items of sample data")

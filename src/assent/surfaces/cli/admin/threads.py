@@ -8,7 +8,6 @@ from urllib.parse import quote
 import typer
 
 from assent.surfaces.cli import output
-from assent.surfaces.cli.escapes import emit, escaped
 from assent.surfaces.cli.remote import Place, Remote, View, call, placed
 
 ThreadId = Annotated[str, typer.Argument(help="The thread's id.", metavar="THREAD")]
@@ -45,14 +44,14 @@ def list_threads(
     wanted = {"limit": limit, "sort_by": "updated_at", "sort_order": "desc"} | ({"status": status} if status else {})
     rows: list[View] = _send(place, "POST", "/threads/search", wanted)
     if place.as_json:
-        return emit(rows)
+        return output.emit(rows)
     shown = [{**row, "graph_id": (row.get("metadata") or {}).get("graph_id")} for row in rows]
-    output.table(list(map(_escaped, shown)), _THREAD, empty="No threads.")
+    output.table(shown, _THREAD, empty="No threads.")
 
 
 def get_thread(place: Place, thread_id: ThreadId) -> None:
     """Show a thread: its status, its values and its open questions."""
-    emit(_get(place, _path(thread_id)))
+    output.emit(_get(place, _path(thread_id)))
 
 
 def delete_thread(place: Place, thread_id: ThreadId) -> None:
@@ -65,13 +64,13 @@ def list_runs(place: Place, thread_id: ThreadId, limit: Limit = 50) -> None:
     """List the runs of a thread, newest first."""
     rows: list[View] = _get(place, _path(thread_id, "runs"), limit=limit)
     if place.as_json:
-        return emit(rows)
-    output.table(list(map(_escaped, rows)), _RUN, empty="No runs.")
+        return output.emit(rows)
+    output.table(rows, _RUN, empty="No runs.")
 
 
 def get_run(place: Place, thread_id: ThreadId, run_id: RunId) -> None:
     """Show a run."""
-    emit(_get(place, _path(thread_id, "runs", run_id)))
+    output.emit(_get(place, _path(thread_id, "runs", run_id)))
 
 
 def cancel_run(
@@ -102,7 +101,3 @@ def _send(place: Place, method: str, path: str, body: Any) -> Any:
 
 def _path(*parts: str) -> str:
     return "/".join(["/threads", *(quote(part, safe="") for part in parts)])
-
-
-def _escaped(row: View) -> View:
-    return {name: escaped(value) if isinstance(value, str) else value for name, value in row.items()}

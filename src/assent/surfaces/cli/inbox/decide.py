@@ -16,7 +16,7 @@ import typer
 
 from assent.errors import AssentError, Invalid, StaleRevision
 from assent.surfaces.cli import output
-from assent.surfaces.cli.escapes import emit, escaped
+from assent.surfaces.cli.escapes import escaped
 from assent.surfaces.cli.inbox import edits, reasons
 from assent.surfaces.cli.inbox.verdicts import Each
 from assent.surfaces.cli.item_views import call as call_lines
@@ -353,7 +353,7 @@ def _confirm(place: Place, item: View, lines: Sequence[str], word: str, *, yes: 
 def _report(place: Place, item: View, *, several: bool = False) -> None:
     """`several`: one line of JSON for each item."""
     if place.as_json:
-        return output.say(escaped(json.dumps(item, ensure_ascii=False))) if several else emit(item)
+        return output.say(escaped(json.dumps(item, ensure_ascii=False))) if several else output.emit(item)
     resolution = f" ({item['resolution'].replace('_', ' ')})" if item["resolution"] else ""
     output.say(f"{state(item)}{resolution}: item {item['id']}, revision {item['revision']}, hash {item['hash']}")
     if item["undo_until"]:

@@ -13,7 +13,7 @@ from assent.errors import Invalid
 from assent.kernel import canonical
 from assent.settings import parse_duration
 from assent.surfaces.cli import item_views, output
-from assent.surfaces.cli.escapes import emit, escaped
+from assent.surfaces.cli.escapes import escaped
 from assent.surfaces.cli.inbox import decide, edits
 from assent.surfaces.cli.inbox.decide import ItemId, ItemIds
 from assent.surfaces.cli.inbox.triage import triage
@@ -71,7 +71,7 @@ def list_items(
 
     items, counts, more = call(place, use, who=reader)
     if place.as_json:
-        return emit({"items": items, "counts": counts, "more": more})
+        return output.emit({"items": items, "counts": counts, "more": more})
     if items:
         item_views.table(items)
     totals = ", ".join(f"{_count(counts[name])} {name}" for name in ("pending", "resolved"))
@@ -94,7 +94,7 @@ def get(
 
     item, comments, happened = call(place, use, who=reader)
     if place.as_json:
-        return emit(item | ({"timeline": happened} if timeline else {}))
+        return output.emit(item | ({"timeline": happened} if timeline else {}))
     lines = item_views.shown(item, comments)
     if timeline:
         lines += ["", "timeline:", *(f"  {item_views.event(entry)}" for entry in happened)]
@@ -149,7 +149,7 @@ def reveal(place: Place, item_id: ItemId) -> None:
     """Show the arguments with their secrets; the timeline records the access."""
     revealed: Any = _changed(place, item_id, "POST", "reveal")
     if place.as_json:
-        return emit(revealed)
+        return output.emit(revealed)
     for action in revealed:
         output.say(escaped(f"{action['name']} {canonical.text(action['args'])}"))
 
@@ -162,7 +162,7 @@ def comment(place: Place, item_id: ItemId, text: Annotated[str, typer.Argument(h
 
     done = call(place, use)
     if place.as_json:
-        return emit(done)
+        return output.emit(done)
     output.say(f"commented: {done['id']}")
 
 
@@ -186,7 +186,7 @@ def recommend(
 
     done = call(place, use)
     if place.as_json:
-        return emit(done)
+        return output.emit(done)
     output.say(f"recommended: {done['id']}")
 
 
@@ -240,7 +240,7 @@ def _report(
 ) -> None:
     item = _changed(place, item_id, method, below, body)
     if place.as_json:
-        return emit(item)
+        return output.emit(item)
     output.say(f"{outcome or item_views.state(item)}: item {item['id']}, revision {item['revision']}")
 
 

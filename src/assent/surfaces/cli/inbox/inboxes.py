@@ -8,7 +8,7 @@ from urllib.parse import quote
 import typer
 
 from assent.surfaces.cli import output
-from assent.surfaces.cli.escapes import emit, escaped
+from assent.surfaces.cli.escapes import escaped
 from assent.surfaces.cli.remote import Place, Remote, View, call, existing_person, placed
 
 _COLUMNS = ["id", "name", "filter", "url", "waiting"]
@@ -31,11 +31,8 @@ def list_inboxes(place: Place) -> None:
 
     inboxes = call(place, use, who=existing_person)
     if place.as_json:
-        return emit(inboxes)
-    columns = ("id", "name", "filter", "url")
-    rows = [
-        {name: escaped(str(inbox[name] or "")) for name in columns} | {"waiting": inbox["count"]} for inbox in inboxes
-    ]
+        return output.emit(inboxes)
+    rows = [{**inbox, "waiting": inbox["count"]} for inbox in inboxes]
     output.table(rows, _COLUMNS, empty="No inboxes yet. Add one: assent inboxes add GRAPH")
 
 
@@ -57,7 +54,7 @@ def add(
 
     inbox = call(place, use)
     if place.as_json:
-        return emit(inbox)
+        return output.emit(inbox)
     output.say(f"added: {escaped(inbox['name'])} ({escaped(inbox['filter'])}), id {inbox['id']}")
 
 
@@ -73,5 +70,5 @@ def remove(
 
     removed = call(place, use, who=existing_person)
     if place.as_json:
-        return emit(removed)
+        return output.emit(removed)
     output.say(f"removed: {escaped(removed['name'])}")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from assent.surfaces.cli import output
-from assent.surfaces.cli.escapes import emit, escaped
+from assent.surfaces.cli.escapes import escaped
 from assent.surfaces.cli.remote import Place, Remote, View, call, keeper, placed
 
 _OUTCOMES = ("approved", "changed", "rejected", "sent_back", "undecided")
@@ -27,7 +27,7 @@ def insights(place: Place, days: Annotated[int, typer.Option(help="Items of the 
 
     report = call(place, use, who=keeper)
     if place.as_json:
-        return emit(report)
+        return output.emit(report)
     _summary(report)
     for name, rows in (("tool", report["tools"]), ("reviewer", report["reviewers"])):
         output.say()

@@ -10,7 +10,7 @@ import typer
 from assent.errors import NotFound
 from assent.review.collaboration.reasons import Use
 from assent.surfaces.cli import output
-from assent.surfaces.cli.escapes import emit, escaped
+from assent.surfaces.cli.escapes import escaped
 from assent.surfaces.cli.remote import Place, Remote, View, call, keeper, placed
 
 PATH = "/api/reasons"
@@ -29,9 +29,8 @@ def list_reasons(place: Place) -> None:
     """List the saved reasons of the tenant."""
     saved = call(place, _all, who=keeper)
     if place.as_json:
-        return emit(saved)
-    rows = [{name: escaped(reason[name]) for name in _COLUMNS} for reason in saved]
-    output.table(rows, _COLUMNS, empty="No reasons yet. Add one: assent reasons add NAME TEXT")
+        return output.emit(saved)
+    output.table(saved, _COLUMNS, empty="No reasons yet. Add one: assent reasons add NAME TEXT")
 
 
 def add(
@@ -86,5 +85,5 @@ def _path(reason: View) -> str:
 
 def _report(place: Place, done: str, reason: View) -> None:
     if place.as_json:
-        return emit(reason)
+        return output.emit(reason)
     output.say(f"{done}: {escaped(reason['name'])}")

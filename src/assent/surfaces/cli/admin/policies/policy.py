@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 import typer
@@ -16,7 +15,7 @@ from assent.review.model.policies import Call
 from assent.review.model.policy_text import to_toml
 from assent.surfaces.cli import output
 from assent.surfaces.cli.admin.policies import policy_test, standing_scope
-from assent.surfaces.cli.escapes import emit, escaped
+from assent.surfaces.cli.escapes import escaped
 from assent.surfaces.cli.inbox import edits
 from assent.surfaces.cli.item_views import when
 from assent.surfaces.cli.remote import Place, Remote, View, call, keeper, placed
@@ -54,7 +53,7 @@ def show(
 
     policy = call(place, use, who=keeper)
     if place.as_json:
-        return emit(policy)
+        return output.emit(policy)
     output.say(_described(policy), to_stderr=True)
     _warn(policy)
     output.say(to_toml(policy["policy"]))
@@ -70,7 +69,7 @@ def put(place: Place, file: PolicyFile) -> None:
 
     done = call(place, use, who=keeper)
     if place.as_json:
-        return emit(done)
+        return output.emit(done)
     output.say(f"in force: {_described(done)}")
     _warn(done)
 
@@ -100,11 +99,11 @@ def try_out(
 
     replay = call(place, use, who=keeper)
     if place.as_json:
-        return emit(replay)
+        return output.emit(replay)
     differences = replay["differences"]
     output.say(f"{_counted(replay['looked_at'], 'call')} checked, {len(differences)} would be treated differently")
     if differences:
-        output.table([_escaped(difference) for difference in differences], _DIFFERENCES, empty="")
+        output.table(differences, _DIFFERENCES, empty="")
     for loosened in replay["loosens"]:
         output.say(f"loosens: {escaped(loosened)}")
 
@@ -118,7 +117,7 @@ def _try(place: Place, file: Path | None, wanted: Call) -> None:
     document = call(place, use, who=keeper) if file is None else _read(file)
     judgement = policy_test.judge(document, wanted)
     if place.as_json:
-        return emit(policy_test.view(judgement))
+        return output.emit(policy_test.view(judgement))
     output.say("\n".join(policy_test.spelled(judgement)))
 
 
@@ -126,22 +125,22 @@ def versions(place: Place, limit: Annotated[int, typer.Option(help="The maximum 
     """List the versions that were in force, newest first."""
     rows = _listed(place, "/api/policies/versions", limit)
     if place.as_json:
-        return emit(rows)
+        return output.emit(rows)
     shown = [{**row, "hash": row["hash"][:12], "by": row["actor"], "written": when(row["created_at"])} for row in rows]
     empty = "No policy yet: every call needs a person. Set one: assent policy set FILE"
-    output.table([_escaped(row) for row in shown], _VERSIONS, empty=empty)
+    output.table(shown, _VERSIONS, empty=empty)
 
 
 def standing(place: Place, limit: Annotated[int, typer.Option(help="The maximum number.", min=1)] = 50) -> None:
     """List the standing approvals, newest first: calls that run without approval."""
     rows = _listed(place, "/api/standing-approvals", limit)
     if place.as_json:
-        return emit(rows)
+        return output.emit(rows)
     shown = [
         {**row, "only_these_arguments": "yes" if row["same_args"] else "", "ends": _ends(row), "by": row["actor"]}
         for row in rows
     ]
-    output.table([_escaped(row) for row in shown], _STANDING, empty="No standing approvals.")
+    output.table(shown, _STANDING, empty="No standing approvals.")
 
 
 def allow(
@@ -177,7 +176,7 @@ def allow(
 
     proposal, given = call(place, use, who=keeper)
     if place.as_json:
-        return emit({**proposal, "given": given})
+        return output.emit({**proposal, "given": given})
     output.say("\n".join(standing_scope.spelled(proposal, days)))
     for approval in given:
         output.say(f"given: {approval['id']}; revoke it: assent policy revoke {approval['id']}")
@@ -197,7 +196,7 @@ def revoke(
 
     done = call(place, use, who=keeper)
     if place.as_json:
-        return emit(done)
+        return output.emit(done)
     output.say(f"revoked: {escaped(done['tool'])} needs approval again ({done['id']})")
 
 
@@ -240,14 +239,3 @@ def _ends(row: View) -> str:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _escaped(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: escaped(value)
-        if isinstance(value, str)
-        else [escaped(str(part)) for part in value]
-        if isinstance(value, list)
-        else value
-        for name, value in row.items()
-    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -222,6 +223,35 @@ COSTLY = (
 VARIABLE = "query($n: Int) " + COSTLY.replace("200", "$n").replace(
     "actions { name }", "decisions { via } actions { name }"
 )
+
+
+@pytest.mark.parametrize(
+    ("value", "given", "reason"),
+    [
+        ("[" * 64 + "]" * 64, None, "nesting of values"),
+        ("{a: " * 100 + "1" + "}" * 100, None, "nesting of values"),
+        ("[" * 30 + "$given" + "]" * 30, json.loads("[" * 40 + "]" * 40), "nesting of values"),
+        ("[" * 30 + "$deep" + "]" * 30, None, "nesting of values"),
+        ("9" * 301, None, "digits of an integer"),
+    ],
+)
+async def test_value_in_a_document_has_the_limits_of_a_body(
+    office: Office, value: str, given: Any, reason: str
+) -> None:
+    create = "mutation($given: JSON, $deep: JSON = " + "[" * 40 + "]" * 40 + ") { createInboxItem("
+    create += f'input: {{type: "a", title: "a", payload: {{v: {value}, w: [$given, $deep]}}}}) {{ id }} }}'
+    body = (await post(office.agent, create, given=given)).json()
+    assert body["errors"][0]["message"].startswith(f"{reason}: at most"), body
+
+
+async def test_value_in_a_document_within_the_limits_is_accepted(office: Office) -> None:
+    """The control: a little less of each."""
+    value = "[" * 20 + "$given" + "]" * 20
+    create = f'mutation($given: JSON) {{ createInboxItem(input: {{type: "a", title: "a", payload: {{v: {value}, n: '
+    item = await data(office.agent, create + "9" * 300 + "}}) { payload } }", given=json.loads("[" * 40 + "]" * 40))
+    assert item["createInboxItem"]["payload"] == {"v": json.loads("[" * 60 + "]" * 60), "n": int("9" * 300)}
+
+
 META = "{ __schema { types " + "{ fields { type " * 4 + "{ name args { name } }" + "} }" * 4 + "} }"
 INLINE = "{ inboxItems " + "{ ... " * 120 + "{ next }" + "}" * 120 + "}"
 REPEATED = "{ inboxItems { next " + "...a " * 2500 + "} } fragment a on InboxItemPage { next }"

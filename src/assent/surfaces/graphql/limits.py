@@ -18,6 +18,8 @@ from graphql import (
     FragmentSpreadNode,
     GraphQLError,
     IntValueNode,
+    ListValueNode,
+    ObjectValueNode,
     OperationDefinitionNode,
     SelectionNode,
     SelectionSetNode,
@@ -26,6 +28,8 @@ from graphql import (
 )
 
 from assent.errors import Invalid
+from assent.kernel.canonical import MAX_DEPTH as MAX_NESTING
+from assent.kernel.canonical import MAX_DIGITS
 
 MAX_CHARACTERS = 20_000
 MAX_TOKENS = 3_000
@@ -140,6 +144,7 @@ def measured(query: str, variables: Mapping[str, Any], operation_name: str | Non
         measure.compare([operation.selection_set])
     if unused := sorted(fragments.keys() - used):
         raise Invalid(f"the fragment {unused[0]!r} is not used")
+    _require_plain_values(document, operations, variables)
     return _chosen(operations, operation_name)
 
 
@@ -168,6 +173,51 @@ def _fields(document: DocumentNode) -> Iterator[FieldNode]:
             if isinstance(node, FieldNode):
                 yield node
             waiting.append(getattr(node, "selection_set", None))
+
+
+def _require_plain_values(
+    document: DocumentNode, operations: Iterable[OperationDefinitionNode], variables: Mapping[str, Any]
+) -> None:
+    """Values in the document have the limits of a JSON body, together with the variables inside of them."""
+    defined = [definition for operation in operations for definition in operation.variable_definitions or ()]
+    defaults = [definition.default_value for definition in defined if definition.default_value]
+    depths = {name: _nesting(value, {}) for name, value in variables.items()}
+    for definition in defined:
+        name = definition.variable.name.value
+        depths[name] = max(depths.get(name, 0), _nesting(definition.default_value, {}))
+    given = (argument.value for node in _fields(document) for argument in node.arguments or ())
+    for value in (*defaults, *given):
+        _nesting(value, depths)
+
+
+def _nesting(value: Any, depths: Mapping[str, int]) -> int:
+    """The number of lists and objects around the innermost value, of a document or of JSON. `depths` are those of the
+    variables."""
+    deepest, waiting = 0, [(value, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        inner = _inside(node)
+        if inner is not None:
+            depth += 1
+            waiting += [(each, depth) for each in inner]
+        elif isinstance(node, VariableNode):
+            depth += depths.get(node.name.value, 0)
+        elif isinstance(node, IntValueNode):
+            _require("digits of an integer", len(node.value), MAX_DIGITS)
+        deepest = max(deepest, depth)
+        _require("nesting of values", deepest, MAX_NESTING)
+    return deepest
+
+
+def _inside(node: Any) -> Iterable[Any] | None:
+    """The values in a list or an object; None for any other value."""
+    if isinstance(node, ListValueNode):
+        return node.values
+    if isinstance(node, ObjectValueNode):
+        return (field.value for field in node.fields)
+    if isinstance(node, dict):
+        return node.values()
+    return node if isinstance(node, list) else None
 
 
 def _require(name: str, number: int, most: int) -> None:

@@ -113,6 +113,16 @@ async def test_answer_that_is_not_text_is_a_failure(receiver: Receiver, connecti
         await connection.state("t1")
 
 
+@pytest.mark.parametrize("innermost", ["1", "1234567890123456789012"])
+async def test_answer_that_is_nested_too_deep_is_a_failure(
+    receiver: Receiver, connection: Connection, innermost: str
+) -> None:
+    """Two parsers read answers: only one of them reads integers of this size exactly."""
+    receiver.body = ("[" * 100_000 + innermost + "]" * 100_000).encode()
+    with pytest.raises(DeploymentFailed, match="as a LangGraph server"):
+        await connection.pending("thread")
+
+
 async def test_agent_does_not_read_the_key_of_a_deployment(receiver: Receiver, build: Builder) -> None:
     house = await build(outbound_allow=("127.0.0.1",), secret_key="s" * 32)
     receiver.body = json.dumps({"version": f"1 {SECRET}", "detail": SECRET}).encode()

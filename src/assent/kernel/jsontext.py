@@ -31,5 +31,11 @@ def load_beside_loop(text: bytes) -> Any:
 
 
 def load(text: str | bytes) -> Any:
-    """orjson reads an integer beyond 64 bits as a float; only a text with 19 digits in a row can hold one."""
-    return json.loads(text) if has_digits(text, 19) else orjson.loads(text)
+    """orjson reads an integer beyond 64 bits as a float; only a text with 19 digits in a row can hold one. Any text
+    that cannot be read is a `ValueError`, also one that is nested too deep."""
+    if not has_digits(text, 19):
+        return orjson.loads(text)
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None

@@ -136,6 +136,7 @@ async def test_a_delayed_run_waits_for_its_time_and_then_for_its_turn(site: Site
     assert (await site.row(thread)).status is ThreadStatus.IDLE
     await site.start(thread, "first", hold=True)
     await until(lambda: _woken(site, delayed), "the delayed run did not wake up")
+    await until(lambda: _entered(site, "first"), "the run did not start")
     assert site.trace.tags(thread) == ["first"]
     site.trace.gate("first").set()
     await site.until_idle()

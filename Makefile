@@ -75,7 +75,7 @@ test: check bytecode chromium javascript deployments ## Run the checks and the w
 	@tools/run-tests -n $(WORKERS) $(ARGS)
 
 # The stores named `memory` run the code of `sqlite`: `make test` has them.
-quick := not postgres and not procrastinate and not [memory and not missing_defence
+quick := not postgres and not procrastinate and not [memory and not missing_defence and not test_browser_fixture
 
 .PHONY: quick
 quick: .venv/.dev bytecode ## Run the tests for the loop while you work: units, contract on SQLite, REST

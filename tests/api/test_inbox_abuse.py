@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from assent.identity.model.access import Kind
 from assent.review import thread_items
 from assent.review.dialects import recognise
 from assent.review.model.questions import MOST_ACTIONS
@@ -347,3 +348,25 @@ async def test_answer_with_the_text_of_a_breakpoint_verb_is_plain_text(office: O
     item = await office.asked("asking", {"questions": [{"which": "word?"}]})
     await office.decided(item, "respond", message="end")
     assert (await office.values(item["source"]["thread_id"]))["answers"] == ["end"]
+
+
+@pytest.mark.parametrize("reads", [False, True])
+async def test_collaboration_shows_no_item_to_a_key_that_may_not_read(office: Office, reads: bool) -> None:
+    """The changes answer with the whole item. No scope implies another; the control is a key with both."""
+    scopes = ["comments:write", "items:read"] if reads else ["comments:write"]
+    commenter = office.house.client(await office.house.key(Kind.AGENT, *scopes))
+    item, thread = await office.request(), await office.thread(office.ana)
+    path, until = f"/api/inbox/items/{item['id']}", "2100-01-01T00:00:00Z"
+    changes: list[tuple[str, str, Any]] = [
+        ("PUT", "claim", None),
+        ("DELETE", "claim", None),
+        ("PUT", "draft", {"draft": {"notes": "mine"}}),
+        ("PUT", "snooze", {"until": until}),
+        ("PUT", f"links/{thread}", None),
+        ("DELETE", f"links/{thread}", None),
+    ]
+    answers = [await commenter.request(verb, f"{path}/{below}", json=body) for verb, below, body in changes]
+    shown = [answer.status_code for answer in answers if "Raise the limit" in answer.text]
+    assert bool(shown) is reads
+    assert reads or {answer.status_code for answer in answers} == {403}
+    assert (await commenter.post(f"{path}/comments", json={"text": "seen"})).status_code == 201

@@ -443,6 +443,9 @@ class Inbox:
     async def _change(
         self, caller: Principal, item_id: str, change: Callable[..., None], *args: Any, **kwargs: Any
     ) -> View:
+        """Changes the item and returns all of it, so the caller needs the right to read it."""
+        caller.require(Scope.ITEMS_READ)
+
         def changed(tx: Tx, caller: Principal, item_id: str) -> View:
             change(tx, caller, item_id, *args, **kwargs)
             return full(tx, caller, require_item(tx, item_id))

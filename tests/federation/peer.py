@@ -1,6 +1,6 @@
 """A deployment with one thread that asks several questions at once. Like Aegra, it runs two answers at once if it gets
 them so, and the first of them is lost. A run goes on until the test ends it. It may have a second thread, whose state
-it cannot show."""
+it cannot show, or list other threads without end."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
+from uuid import uuid4
 
 from tests.federation.faults import whole_request
 from tests.listening import listening
@@ -21,7 +22,7 @@ class Peer:
     def __init__(self, *questions: str) -> None:
         self.url = ""
         self.waits_as = "interrupted"
-        self.has_broken = self.has_graph = False
+        self.has_broken = self.has_graph = self.lists_without_end = False
         self.answers: Json = {}
         self.lost = 0
         self.runs: list[Json] = []
@@ -56,6 +57,8 @@ class Peer:
                 return {"version": "1"}
             case "POST", "/assistants/search":
                 return [{"graph_id": body["graph_id"]}] if self.has_graph else []
+            case "POST", "/threads/search" if self.lists_without_end:
+                return [{**self._thread(), "thread_id": str(uuid4()), "interrupts": {}} for _ in range(body["limit"])]
             case "POST", "/threads/search":
                 return [] if body["offset"] else [row for row in self._threads() if row["status"] == body["status"]]
             case "GET", "":

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from assent.identity.model.access import DEFAULT_TENANT
 from assent.settings import Mode
+from assent.threads.rows.remote import remote_threads
 from tests.api.house import Builder
 from tests.federation.conftest import KINDS
 from tests.federation.desk import Desk, answered, ask
@@ -92,3 +94,22 @@ async def test_unknown_graph_stays_a_problem_while_others_are_followed(build: Bu
             return (await desk.deployment(added["id"]))["problem"] is None
 
         await until(is_well, "the problem stays although the graph exists")
+
+
+@pytest.mark.promise("P12")
+async def test_list_without_end_is_a_problem_and_fills_no_table(
+    build: Builder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assent.federation.following._MOST_LISTED", 300)
+    house = await build(Mode.DEV)
+    desk = await Desk.at(house)
+    async with asking_at_once("shall I") as peer:
+        peer.lists_without_end = True
+        added = await desk.add(peer.url)
+
+        async def told() -> bool:
+            return bool((await desk.deployment(added["id"]))["problem"] == "failing")
+
+        await until(told, "nobody is told about the list")
+    stored = await house.services.store.read(DEFAULT_TENANT, remote_threads.of_deployment, added["id"])
+    assert list(stored) == []

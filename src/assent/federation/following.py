@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from assent.errors import DeploymentFailed
 from assent.federation.answering_runs import delivery_of, is_active, resumes
 from assent.federation.connection import Connection
+from assent.federation.failures import failed
 from assent.federation.questions import Questions, acceptable
 from assent.federation.recording import Observed, record
 from assent.federation.seen import Seen
@@ -35,6 +36,8 @@ _PAGE = 100  # the most that every server gives
 _AT_ONCE = 25
 _READ_AT_ONCE = 8
 _MISSING_AT_ONCE = 50
+_MOST_LISTED = 20_000
+"""Threads of one search. A deployment could list others for ever."""
 _LOOK_AGAIN_SECONDS = 1.0
 _WAITING, _FAILED, _BUSY = "interrupted", "error", "busy"
 
@@ -50,6 +53,8 @@ class Follower:
     _swept_at: float | None = None
     _look_at: dict[str, float] = field(default_factory=dict)
     _new_keys: dict[str, str] = field(default_factory=dict)
+    _quiet: dict[str, str] = field(default_factory=dict)
+    """Versions of threads that never asked anything here. They have no rows, because only items have a quota."""
     _unread: list[DeploymentFailed] = field(default_factory=list)
 
     async def look(self) -> bool:
@@ -91,6 +96,8 @@ class Follower:
             news, offset = news + len(fresh), offset + len(rows)
             if len(rows) < _PAGE:
                 return news, True
+            if offset >= _MOST_LISTED:
+                raise failed(Trouble.FAILING, f"more than {_MOST_LISTED:,} threads have the status {status!r}")
             if self.connection.sorts and not sweeps and not fresh:
                 return news, False
 
@@ -105,7 +112,7 @@ class Follower:
 
         results = await asyncio.gather(*map(observed, found), return_exceptions=True)
         changed = [result for result in results if isinstance(result, Observed)]
-        await self._record(changed)
+        await self._record([observed for observed in changed if not self._passes_over(observed)])
         for result in results:
             if isinstance(result, DeploymentFailed) and result.problem == Trouble.FAILING:
                 self._unread.append(result)
@@ -113,9 +120,22 @@ class Follower:
                 raise result
         return len(changed)
 
+    def _passes_over(self, observed: Observed) -> bool:
+        """Whether the thread needs no row, because it has never asked anything here."""
+        thread = observed.thread
+        if observed.pending or thread.thread_id in self._threads:
+            return False
+        if len(self._quiet) >= _MOST_LISTED:
+            self._quiet.clear()
+        self._quiet[thread.thread_id] = thread.version
+        self._new_keys.pop(thread.thread_id, None)
+        return True
+
     def _is_news(self, seen: Seen) -> bool:
         known = self._threads.get(seen.id)
-        return known is None or not known.settled or known.version != seen.version
+        if known is None:
+            return self._quiet.get(seen.id) != seen.version
+        return not known.settled or known.version != seen.version
 
     @property
     def _threads(self) -> dict[str, RemoteThread]:

@@ -9,6 +9,7 @@ import pytest
 from fastmcp import FastMCP
 
 from assent import LocalInbox
+from assent.assistant.mcp.login import desk as logins
 from tests.assistant.caldav_server import Radicale, radicale
 from tests.assistant.desk import Aviary, Desk, nodes_of
 from tests.contract.stores import folder, migrated_file
@@ -22,6 +23,12 @@ Opener = Callable[..., Desk]
 def caldav_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Radicale]:
     with radicale(tmp_path_factory.mktemp("radicale")) as server:
         yield server
+
+
+@pytest.fixture(autouse=True)
+def no_logins() -> None:
+    """Applications of earlier tests have left theirs, whose stores are closed."""
+    logins.use(None)
 
 
 @pytest.fixture

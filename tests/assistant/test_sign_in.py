@@ -539,3 +539,13 @@ async def test_sign_in_of_a_worker_is_completed_at_the_server(
         assert ended.status_code in (200, 202), ended.text
         assert ended.json()["status"] != "oauth_required"
         await extensions.close()
+
+
+async def test_closed_logins_are_left_by_the_graphs_unless_others_have_replaced_them(store: Store) -> None:
+    closed, open_ones = Logins(ADDRESS, records(store)), Logins(ADDRESS, records(store))
+    desk.use(closed)
+    desk.leave(closed)
+    assert await desk.link_to("http://127.0.0.1:9/mcp") is None
+    desk.use(open_ones)
+    desk.leave(closed)
+    assert desk._logins is open_ones

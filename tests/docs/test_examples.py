@@ -50,6 +50,9 @@ NOT_EXECUTED = {
     ("calendar.md", "ASSISTANT_CALDAV_URL=https://dav.example.com/    # the server, an account or one calendar"): (
         "tests/assistant/test_caldav.py sets them for a server of its own"
     ),
+    ("CONTRIBUTING.md", "$ OPENAI_API_KEY=… ANTHROPIC_API_KEY=… GOOGLE_API_KEY=… OLLAMA_HOST=127.0.0.1:11434 \\"): (
+        "it needs keys of providers"
+    ),
     ("lifecycle.md", "stateDiagram-v2"): "tests/unit/test_lifecycle.py compares it with the code",
 }
 """The blocks that no test executes, by page and first line, each with the reason."""

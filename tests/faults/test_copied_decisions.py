@@ -17,7 +17,7 @@ from assent.outbox.model import Failure
 from assent.review.threads import decided
 from assent.runs import continuation as continuing
 from assent.runs import resumption as resuming
-from assent.runs.threads import threads as thread_service
+from assent.runs.threads import copying
 from assent.threads.model.runs import Run
 from assent.threads.rows import runs
 from tests.faults.arena import Arena, Json
@@ -78,7 +78,7 @@ async def test_decision_on_a_copy_of_a_copy_arrives_after_both_others_were_delet
 async def test_control_without_a_run_of_its_own_the_decision_on_a_copy_does_not_arrive(
     arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(thread_service, "copy_asker", lambda tx, source, copy, maker: runs.last_begun(tx, source.id))
+    monkeypatch.setattr(copying, "copy_asker", lambda tx, source, copy, maker: runs.last_begun(tx, source.id))
     thread = await arena.stopped("approving")
     copy = await copied(arena.agent, thread)
     await lose_original(arena, thread, "thread")

@@ -106,7 +106,7 @@ async def test_first_links_lead_to_the_content_and_to_the_item(server: Server, q
 
 TOLD = """({ item, hash, status }) => {
   const change = { kind: "item.undone", item: { id: item, hash, status } };
-  new BroadcastChannel("assent-live").postMessage({ change });
+  new BroadcastChannel("assent-live").postMessage({ number: Date.now(), change });
 }"""
 
 

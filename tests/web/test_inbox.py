@@ -108,7 +108,7 @@ class TestDeciding:
         response = await desk.decide(item["id"], "approve")
         assert (response.status_code, response.headers["location"]) == (303, f"/inbox/{other['id']}?done={item['id']}")
         page = (await desk.ana.get(response.headers["location"])).text
-        assert re.search(r"<strong>Approved:</strong> <a [^>]*>send_email: to a@b.c, body Hello</a>", page)
+        assert re.search(r"<strong>Approved:</strong> <a [^>]*>Send email: to a@b.c, body Hello</a>", page)
         assert hidden(page, f"/inbox/{item['id']}/undo")
         assert await desk.answer(item) == [{"type": "accept", "args": EMAIL["action_request"]}]
         assert ((await desk.item(item["id"]))["decisions"][0]["via"]) == "web"

@@ -99,6 +99,7 @@ class AssistantExtension(Extension):
     async def close(self) -> None:
         await sharing.close_all()
         if self._logins is not None:
+            desk.leave(self._logins)
             await self._logins.close()
 
 

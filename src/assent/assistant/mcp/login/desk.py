@@ -90,6 +90,12 @@ def use(logins: Logins | None) -> None:
     _logins = logins
 
 
+def leave(logins: Logins) -> None:
+    """Its store is about to close."""
+    if _logins is logins:
+        use(None)
+
+
 def credentials(server_url: str) -> Credentials:
     """What authenticates a connection to this server, with a login if people can sign in."""
     from assent.assistant.mcp.login.credentials import Credentials  # slow to import

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from assent.assistant.mcp.login.records import Records
 from assent.assistant.mcp.login.tokens import Tokens
+from assent.errors import Unavailable
 from assent.kernel.ids import new_id
 
 if TYPE_CHECKING:
@@ -87,7 +89,8 @@ class SignIn:
             done = await self._signed_in()
         finally:
             if self.state is not None:
-                await self._records.end(self.state, done=done)
+                with suppress(Unavailable):  # the store may close first; the next link replaces this one
+                    await self._records.end(self.state, done=done)
         return done
 
     async def _signed_in(self) -> bool:

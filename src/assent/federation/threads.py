@@ -66,15 +66,15 @@ class RemoteThreads:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 seen = await connection.thread(known.thread_id)
                 state = await connection.state(known.thread_id) if seen else None
-                runs = await connection.runs(known.thread_id) if seen else []
+                run = await connection.latest_run(known.thread_id) if seen else {}
         except TimeoutError as error:
             problem = not_reached(deployment.url, error, _PATIENCE_SECONDS, "")
             return self._far(deployment, known, _unread(known), [], problem)
         except DeploymentFailed as problem:
             return self._far(deployment, known, _unread(known), [], problem)
         shown = await self._masked(caller, _thread(known, seen, state or {}))
-        run_id = next((str(run["run_id"]) for run in runs if is_plain(run.get("run_id"))), None)
-        return replace(self._far(deployment, known, shown, []), run_id=run_id)
+        run_id = run.get("run_id")
+        return replace(self._far(deployment, known, shown, []), run_id=str(run_id) if is_plain(run_id) else None)
 
     async def _known_to(self, caller: Principal, key: str) -> tuple[Deployment, RemoteThread]:
         caller.require(Scope.ITEMS_READ)

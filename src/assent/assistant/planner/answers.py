@@ -169,7 +169,7 @@ _USUAL_MINUTES = {Role.CREATE: 30, Role.ROOM: 60}
 
 
 def proposal(goal: Goal, known: Event | None, role: Role, fields: Mapping[str, Any], now: datetime) -> str:
-    """What was understood, so that a wrong reading is seen before it is approved. Empty for calls that only read."""
+    """The request as understood: a wrong reading is seen before it is approved. Empty for calls that only read."""
     if isinstance(goal, Change) and known and role in (Role.UPDATE, Role.DELETE):
         before = told(known, now)
         if goal.delete:

@@ -53,10 +53,11 @@ class TableFollower:
         self._has_news.set()
 
     async def begin(self) -> None:
-        """Passes over the frames so far. The source must be listening: later frames are announced."""
+        """Passes over the frames so far. The source must be listening: later frames are announced, and looked for if
+        the source has to listen again meanwhile."""
+        self._begun = True
         if not self.topic.of_thread:
             self._positions[self.topic.id] = await self._source.position(self.topic.tenant, self.topic.id)
-        self._begun = True
 
     def look(self) -> None:
         """Announces frames that may have been missed. A thread may have runs that nobody has announced."""

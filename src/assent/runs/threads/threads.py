@@ -338,7 +338,7 @@ def _contains(thread: Thread, query: Query) -> bool:
 
 
 def _written(supersteps: Sequence[Sequence[Update]]) -> dict[str, Any]:
-    """What the updates write, by value or by command."""
+    """The content that the updates write, by value or by command."""
     values = [[update.values for update in step] for step in supersteps]
     return {"supersteps": values, "commands": [[update.command for update in step] for step in supersteps]}
 

@@ -32,7 +32,7 @@ class Trouble(StrEnum):
 
     @property
     def advice(self) -> str:
-        """What to do, in one line: not everybody has the documentation at hand."""
+        """The next step, in one line: not everybody has the documentation at hand."""
         return _ADVICE[self]
 
 

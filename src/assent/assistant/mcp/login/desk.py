@@ -32,7 +32,7 @@ class Logins:
         self._open: dict[str, SignIn] = {}
 
     def credentials(self, server_url: str) -> Credentials:
-        """What authenticates a connection to this server."""
+        """The authentication of a connection to this server."""
         from assent.assistant.mcp.login.credentials import Credentials  # slow to import
 
         return Credentials(server_url, f"{self._address}{CALLBACK}", Tokens(self._records, server_url))
@@ -97,7 +97,7 @@ def leave(logins: Logins) -> None:
 
 
 def credentials(server_url: str) -> Credentials:
-    """What authenticates a connection to this server, with a login if people can sign in."""
+    """The authentication of a connection to this server, with a login if people can sign in."""
     from assent.assistant.mcp.login.credentials import Credentials  # slow to import
 
     return _logins.credentials(server_url) if _logins is not None else Credentials(server_url)

@@ -25,7 +25,7 @@ _NO_EVENT = re.compile(
     r"|question|problem|headache|contact|spreadsheet|backup|page|account|password|channel)s?\b",
     _I,
 )
-"""What people create, set or have, and no calendar holds."""
+"""Things that people create, set or have, and no calendar holds."""
 _A_SENTENCE = re.compile(
     r"\b(?:because|which|(?-i:who)|that\s+(?:i|we|needs?|has|is|was)|so\s+(?:that|s?he|they|we|i)\b|i\s+(?:want|need|guess|think|have)"
     r"|needs?\s+to|don['’]?t|on\s+hold|actually|maybe|perhaps)\b",

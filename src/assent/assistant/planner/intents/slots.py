@@ -1,4 +1,4 @@
-"""What a clause says beside its verb: times, references to events, and the parts of a new event, in both languages."""
+"""The parts of a clause beside its verb, in both languages: times, references to events, the parts of a new event."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def reference(text: str, now: datetime, quotes: Quotes) -> Reference:
 
 
 def new_event(text: str, now: datetime, quotes: Quotes, *, dated: bool = False) -> Create:
-    """What a piece of a sentence says about a new event, whatever is missing. Where nothing else gives the day
+    """The parts of a new event that a piece of a sentence names, whatever is missing. Where nothing else gives the day
     (`dated`), what may be one and is not understood is asked about."""
     rest, notes = phrases.take_notes(text)
     rest, calendar = phrases.take_calendar(rest)

@@ -90,7 +90,7 @@ class Desk:
         return await item_page.gather(self.inbox, self.store, caller, item_id, site, self.threads, self.reasons)
 
     async def remote_context(self, caller: Principal, item_id: str) -> tuple[View, Context]:
-        """What led to an item of another deployment, as that tells it now."""
+        """The conversation that led to an item of another deployment, as that deployment has it now."""
         item = await self.inbox.get(caller, item_id)
         if self.remote is None or not item["source"]["remote"]:
             raise NotFound("this item is not from another deployment")

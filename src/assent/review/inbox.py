@@ -622,16 +622,23 @@ def _mark(tx: Tx, caller: Principal, item_id: str, **columns: Any) -> None:
 
 def _link(tx: Tx, caller: Principal, item_id: str, thread_id: str) -> None:
     item = require_item(tx, item_id)
-    if not sees_thread(tx, caller, thread_id):
-        raise NotFound(f"thread {thread_id!r} not found")
+    _require_seen(tx, caller, thread_id)
     if items.link(tx, item_id, thread_id):
         events.append(tx, caller, "item.linked", item.subject, {"thread": thread_id})
 
 
 def _unlink(tx: Tx, caller: Principal, item_id: str, thread_id: str) -> None:
+    """People also remove the link to a thread that is gone."""
     item = require_item(tx, item_id)
+    if not caller.is_person:
+        _require_seen(tx, caller, thread_id)
     if items.unlink(tx, item_id, thread_id):
         events.append(tx, caller, "item.unlinked", item.subject, {"thread": thread_id})
+
+
+def _require_seen(tx: Tx, caller: Principal, thread_id: str) -> None:
+    if not sees_thread(tx, caller, thread_id):
+        raise NotFound(f"thread {thread_id!r} not found")
 
 
 def _args(actions: Iterable[Mapping[str, Any]]) -> list[Json]:

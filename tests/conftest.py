@@ -31,6 +31,7 @@ pytest_plugins = (
     "tests.certificates",
     "tests.endpoints",
     "tests.javascript",
+    "tests.once",
     "tests.postgres",
     "tests.promises",
     "tests.scoreboard",
@@ -68,7 +69,7 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
-        gc.set_threshold(1_000, 10, 50)
+        gc.set_threshold(20_000, 20, 100)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

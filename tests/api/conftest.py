@@ -11,19 +11,14 @@ from pathlib import Path
 import pytest
 
 from assent.settings import Mode
-from tests.api.house import Builder, House, make_empty_database
+from tests.api.house import Builder, House
 from tests.contract.stores import migrated_database
 
 
 @pytest.fixture(scope="session")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_empty_database(tmp_path_factory.mktemp("empty"))
-
-
-@pytest.fixture(scope="session")
-async def shared(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> AsyncIterator[dict[Mode, House]]:
+async def shared(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> AsyncIterator[dict[Mode, House]]:
     async with AsyncExitStack() as stack:
-        builder = Builder(tmp_path_factory.mktemp("shared"), empty_database, stack)
+        builder = Builder(tmp_path_factory.mktemp("shared"), migrated_file, stack)
         yield {mode: await builder(mode) for mode in (Mode.SERVE, Mode.DEV)}
 
 
@@ -40,18 +35,18 @@ async def dev_house(shared: dict[Mode, House]) -> House:
 
 
 @pytest.fixture
-async def build(tmp_path: Path, empty_database: Path) -> AsyncIterator[Builder]:
+async def build(tmp_path: Path, migrated_file: Path) -> AsyncIterator[Builder]:
     async with AsyncExitStack() as stack:
-        yield Builder(tmp_path, empty_database, stack)
+        yield Builder(tmp_path, migrated_file, stack)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-async def build_on_both(request: pytest.FixtureRequest, tmp_path: Path, empty_database: Path) -> AsyncIterator[Builder]:
+async def build_on_both(request: pytest.FixtureRequest, tmp_path: Path, migrated_file: Path) -> AsyncIterator[Builder]:
     """As `build`, on one database after the other."""
     async with AsyncExitStack() as stack:
         cluster = request.getfixturevalue("postgres") if request.param == "postgres" else None
         fresh = cluster and (lambda: stack.enter_context(migrated_database(cluster)))
-        yield Builder(tmp_path, empty_database, stack, fresh)
+        yield Builder(tmp_path, migrated_file, stack, fresh)
 
 
 @pytest.fixture

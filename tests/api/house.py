@@ -14,17 +14,18 @@ from starlette.types import Message, Receive, Scope
 
 from assent.app import Engine, Services, load_project, open_engine, open_services, policy_of
 from assent.identity.model.access import DEFAULT_TENANT, Kind, Role, operator
-from assent.kernel.store import migrations
 from assent.kernel.store.drivers.postgres import PostgresStore
 from assent.kernel.store.drivers.sqlite import SqliteStore
 from assent.kernel.store.tables import metadata
 from assent.kernel.store.transaction import Tx
 from assent.review.rows import policies
+from assent.runs.project.loader import LoadedGraphs
 from assent.settings import Mode, Settings
 from assent.surfaces.routes import create_app
 from assent.testing import Clock
 
 LOOPBACK = "http://127.0.0.1:2024"
+TESTS = Path(__file__).parents[1]
 LOCAL = {"host": "127.0.0.1:2024"}
 SESSION = "assent_session_2024"
 NOTHING: Sequence[Message] = ({"type": "http.request", "body": b"", "more_body": False},)
@@ -119,27 +120,20 @@ def _delete_all(tx: Tx) -> None:
         tx.sql(f'DELETE FROM "{table.name}"')
 
 
-def make_empty_database(folder: Path) -> Path:
-    """A database with the newest schema and nothing in it, to be copied."""
-    path = folder / "empty.db"
-    migrations.upgrade(f"sqlite:///{path}")
-    return path
-
-
 class Builder:
     """Opens houses on databases of their own, and closes them in the end."""
 
     def __init__(
         self,
         folder: Path,
-        empty_database: Path,
+        migrated_file: Path,
         stack: AsyncExitStack,
         new_database: Callable[[], str] | None = None,
     ) -> None:
         """`new_database` gives the address of an empty one; without it, they are SQLite files."""
         self._new_database = new_database
         self._folder = folder
-        self._empty = empty_database
+        self._empty = migrated_file
         self._stack = stack
         self._count = 0
 
@@ -153,9 +147,24 @@ class Builder:
         chosen_settings = Settings(mode=mode, **chosen)
         services = await self._stack.enter_async_context(open_services(chosen_settings))
         engine = await self._stack.enter_async_context(
-            open_engine(services.store, load_project(chosen_settings), chosen_settings)
+            open_engine(services.store, _loaded(chosen_settings), chosen_settings)
         )
         return House(services, chosen_settings, create_app(services, engine, chosen_settings), engine)
+
+
+def _loaded(settings: Settings) -> LoadedGraphs:
+    """The projects of this repository do not change, so they are loaded once; to compile their graphs costs more than
+    most tests."""
+    if not settings.config.is_relative_to(TESTS):
+        return load_project(settings)
+    name = (str(settings.config), *settings.checkpoint_types)
+    loaded = _LOADED.get(name) or load_project(settings)
+    if loaded.index is None:  # which belongs to one store
+        _LOADED[name] = loaded
+    return loaded
+
+
+_LOADED: dict[tuple[str, ...], LoadedGraphs] = {}
 
 
 async def call(

@@ -62,10 +62,10 @@ class Talk:
 
 
 @pytest.fixture(scope="module")
-async def houses(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> AsyncIterator[dict[Mode, House]]:
+async def houses(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> AsyncIterator[dict[Mode, House]]:
     """Built once and swept for each test."""
     async with AsyncExitStack() as stack:
-        builder = Builder(tmp_path_factory.mktemp("assistant"), empty_database, stack)
+        builder = Builder(tmp_path_factory.mktemp("assistant"), migrated_file, stack)
         yield {
             mode: await builder(mode, config=GRAPHS, secret_key=SECRET_KEY, assistant="scripted")
             for mode in (Mode.SERVE, Mode.DEMO)

@@ -20,9 +20,9 @@ Json = dict[str, Any]
 
 
 @pytest.fixture
-async def build(tmp_path: Path, empty_database: Path) -> AsyncIterator[Builder]:
+async def build(tmp_path: Path, migrated_file: Path) -> AsyncIterator[Builder]:
     async with AsyncExitStack() as stack:
-        yield Builder(tmp_path, empty_database, stack)
+        yield Builder(tmp_path, migrated_file, stack)
 
 
 async def call(client: httpx.AsyncClient, path: str, method: str, **params: Any) -> Json:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import httpx
@@ -15,15 +16,15 @@ import pytest
 from assent.client import AsyncInbox, Comment, Event, Item, inbox
 from assent.client.views import Decision, Summary
 from assent.errors import AlreadyDecided, Forbidden, NotFound, StaleRevision, Unavailable
-from tests.api.house import LOOPBACK, Builder, make_empty_database
+from tests.api.house import LOOPBACK, Builder
 from tests.api.reviewing import Office, open_office
 
 
 @pytest.fixture(scope="module")
-async def office(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Office]:
+async def office(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> AsyncIterator[Office]:
     folder = tmp_path_factory.mktemp("client")
     async with AsyncExitStack() as stack:
-        yield await open_office(Builder(folder, make_empty_database(folder), stack))
+        yield await open_office(Builder(folder, migrated_file, stack))
 
 
 def client(office: Office, of: httpx.AsyncClient, transport: httpx.AsyncBaseTransport | None = None) -> AsyncInbox:
@@ -33,10 +34,10 @@ def client(office: Office, of: httpx.AsyncClient, transport: httpx.AsyncBaseTran
 
 async def test_a_service_creates_waits_and_a_person_decides(office: Office) -> None:
     service, ana = client(office, office.agent), client(office, office.ana)
-    item = await service.create("deploy", "Deploy 2.1", payload={"to": "prod"}, dedupe_key="deploy-2.1")
-    assert (await service.create("deploy", "Deploy 2.1", dedupe_key="deploy-2.1"))["id"] == item["id"]
+    item = await service.create("deploy", "Deploy the ledger", payload={"to": "prod"}, dedupe_key="deploy-2.1")
+    assert (await service.create("deploy", "Deploy the ledger", dedupe_key="deploy-2.1"))["id"] == item["id"]
     waiting = asyncio.create_task(service.wait(item["id"], timeout=30))
-    assert [listed["id"] async for listed in ana.list("is:pending Deploy")] == [item["id"]]
+    assert [listed["id"] async for listed in ana.list("is:pending ledger")] == [item["id"]]
     await ana.comment(item["id"], "at night, please")
     await ana.request_revision(item, "say when")
     sent_back = await waiting

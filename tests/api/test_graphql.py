@@ -19,7 +19,7 @@ from assent.review.model.routing import ADVICE, Reason
 from assent.settings import Mode
 from assent.surfaces.graphql import documents, limits
 from assent.surfaces.graphql.schema import schema
-from tests.api.house import Builder, make_empty_database
+from tests.api.house import Builder
 from tests.api.reviewing import Item, Office, open_office
 from tests.scoreboard import Count, RecordScore
 
@@ -30,10 +30,10 @@ APPROVE = f"mutation({SEEN}) {{ approveInboxItem({GIVEN}) {{ id status decisions
 
 
 @pytest.fixture(scope="module")
-async def office(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Office]:
+async def office(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> AsyncIterator[Office]:
     folder = tmp_path_factory.mktemp("graphql")
     async with AsyncExitStack() as stack:
-        yield await open_office(Builder(folder, make_empty_database(folder), stack))
+        yield await open_office(Builder(folder, migrated_file, stack))
 
 
 async def post(client: httpx.AsyncClient, query: str, *, key: str | None = None, **variables: Any) -> httpx.Response:

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from graphql import (
 )
 
 from assent.surfaces.graphql.schema import schema
-from tests.api.house import Builder, make_empty_database
+from tests.api.house import Builder
 from tests.api.reviewing import Office, open_office
 from tests.scoreboard import Count, RecordScore
 
@@ -85,10 +86,10 @@ class Writer:
 
 
 @pytest.fixture(scope="module")
-async def office(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Office]:
+async def office(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> AsyncIterator[Office]:
     folder = tmp_path_factory.mktemp("generated")
     async with AsyncExitStack() as stack:
-        house = Builder(folder, make_empty_database(folder), stack)
+        house = Builder(folder, migrated_file, stack)
         yield await open_office(house, rate_limit=0)
 
 

@@ -51,9 +51,9 @@ async def weather() -> Problem:
 
 
 @pytest.fixture
-async def opened(tmp_path: Path, empty_database: Path) -> AsyncIterator[Open]:
+async def opened(tmp_path: Path, migrated_file: Path) -> AsyncIterator[Open]:
     async with AsyncExitStack() as stack:
-        build = Builder(tmp_path, empty_database, stack)
+        build = Builder(tmp_path, migrated_file, stack)
 
         async def with_project(mode: Mode = Mode.DEV, **sections: Any) -> House:
             (tmp_path / "telling.py").write_text(TELLING)

@@ -12,9 +12,9 @@ from assent import LocalInbox
 from assent.assistant.mcp.login import desk as logins
 from tests.assistant.caldav_server import Radicale, radicale
 from tests.assistant.desk import Aviary, Desk, nodes_of
-from tests.contract.stores import folder, migrated_file
+from tests.contract.stores import folder
 
-__all__ = ["folder", "migrated_file"]
+__all__ = ["folder"]
 
 Opener = Callable[..., Desk]
 

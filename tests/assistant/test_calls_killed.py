@@ -19,10 +19,7 @@ import pytest
 from tests.assistant.calendars import served
 from tests.assistant.killed_calls import Case, converse
 from tests.assistant.register import Register
-from tests.contract.stores import migrated_file
 from tests.scoreboard import Count, RecordScore
-
-__all__ = ["migrated_file"]
 
 WAYS = [
     *product(("pushes", "twice", "plain"), ("legacy",), ("stdio", "http")),

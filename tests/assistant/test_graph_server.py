@@ -15,14 +15,14 @@ import pytest
 from assent.assistant.calendar.server import create_server, http_app
 from assent.identity.model.access import operator
 from assent.settings import DEMO_PROJECT, Mode
-from tests.api.conftest import build, empty_database
+from tests.api.conftest import build
 from tests.api.house import LOOPBACK, Builder
 from tests.assistant.calendars import served
 from tests.assistant.desk import Aviary
 from tests.assistant.events import events_in
 from tests.assistant.models import Allowing, Scripted, call, calls
 
-__all__ = ["build", "empty_database"]
+__all__ = ["build"]
 
 
 class Office:

@@ -26,7 +26,7 @@ from assent.assistant.mcp.targets import server_at
 from assent.errors import Invalid, NotFound
 from assent.identity.model.access import Kind, Scope
 from assent.settings import Mode
-from tests.api.house import LOOPBACK, Builder, House, make_empty_database
+from tests.api.house import LOOPBACK, Builder, House
 from tests.api.talking import GRAPHS
 from tests.assistant.calendars import ERAS, served
 from tests.assistant.conftest import Opener
@@ -148,13 +148,13 @@ class TestPrompts:
 
 
 @pytest.fixture(scope="module")
-async def building(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
+async def building(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> AsyncIterator[House]:
     folder = tmp_path_factory.mktemp("library")
     with pytest.MonkeyPatch.context() as patch:
         async with AsyncExitStack() as stack:
             url = stack.enter_context(served(library().http_app(path="/mcp")))
             patch.setenv("ASSISTANT_MCP_URL", f"{url}/mcp")
-            builder = Builder(folder, make_empty_database(folder), stack)
+            builder = Builder(folder, migrated_file, stack)
             yield await builder(Mode.SERVE, config=GRAPHS, assistant="scripted")
             await sharing.close_all()
 

@@ -23,14 +23,14 @@ from assent.assistant.mcp.targets import server_at
 from assent.errors import ConfigError
 from assent.settings import DEMO_PROJECT, Mode, read_assistant_settings
 from assent.surfaces import extensions
-from tests.api.conftest import build, empty_database
+from tests.api.conftest import build
 from tests.api.house import Builder
 from tests.assistant.calendars import served
 from tests.assistant.desk import Aviary
 from tests.assistant.models import Allowing, Scripted, call, calls
 from tests.waiting import wait_until
 
-__all__ = ["build", "empty_database"]
+__all__ = ["build"]
 
 PROCESS = """
 import asyncio, os

@@ -47,7 +47,7 @@ from assent.review.model.questions import Verb, Verdict
 from assent.settings import DEMO_PROJECT, AssistantSettings, Mode, Settings
 from assent.surfaces import extensions
 from tests import workers
-from tests.api.house import Builder, House, make_empty_database
+from tests.api.house import Builder, House
 from tests.assistant.calendars import served
 from tests.assistant.desk import Desk, nodes_of
 from tests.assistant.models import call, calls
@@ -400,11 +400,13 @@ class TestAssistant:
 
 
 @pytest.fixture
-async def house(vault: Vault, logins: Logins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[House]:
+async def house(
+    vault: Vault, logins: Logins, tmp_path: Path, migrated_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[House]:
     """A server whose assistant works with the vault."""
     monkeypatch.setenv("ASSISTANT_MCP_URL", vault.url)
     async with AsyncExitStack() as stack:
-        build = Builder(tmp_path, make_empty_database(tmp_path), stack)
+        build = Builder(tmp_path, migrated_file, stack)
         secret = SECRET.decode()
         yield await build(Mode.SERVE, config=DEMO_PROJECT, assistant="assistant", secret_key=secret, port=8002)
         await extensions.close()

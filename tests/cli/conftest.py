@@ -10,22 +10,16 @@ from pathlib import Path
 import pytest
 
 from assent.surfaces.cli.main import main
-from tests.api.house import make_empty_database
 from tests.cli.command import Result
 
 Assent = Callable[..., Result]
 
 
-@pytest.fixture(scope="session")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_empty_database(tmp_path_factory.mktemp("empty"))
-
-
 @pytest.fixture
-def folder(tmp_path: Path, empty_database: Path) -> Path:
+def folder(tmp_path: Path, migrated_file: Path) -> Path:
     """An empty project, whose database is there and up to date."""
     (tmp_path / ".assent").mkdir()
-    shutil.copy(empty_database, tmp_path / ".assent" / "assent.db")
+    shutil.copy(migrated_file, tmp_path / ".assent" / "assent.db")
     return tmp_path
 
 

@@ -41,13 +41,6 @@ def folder(pytestconfig: pytest.Config) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-@pytest.fixture(scope="session")
-def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("migrated") / "empty.db"
-    migrations.upgrade(f"sqlite:///{file}")
-    return file
-
-
 @pytest.fixture(params=["sqlite", "memory", "postgres"])
 def database(request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of an empty database with the newest tables."""

@@ -20,11 +20,11 @@ from assent.review.model.questions import Verb, Verdict
 from assent.settings import read_assistant_settings
 from tests.assistant.desk import Desk, nodes_of
 from tests.assistant.models import call, calls
-from tests.contract.stores import folder, migrated_file
+from tests.contract.stores import folder
 from tests.javascript import INSTALLED, node
 from tests.missing import missing
 
-__all__ = ["folder", "migrated_file", "node"]
+__all__ = ["folder", "node"]
 
 PACKAGES = INSTALLED / "node_modules" / "@modelcontextprotocol"
 FEATURES = "demo://resource/static/document/features.md"

@@ -8,14 +8,14 @@ import pytest
 
 from assent.review import thread_items
 from assent.settings import Mode
-from tests.contract.stores import database, folder, migrated_file, store
+from tests.contract.stores import database, folder, store
 from tests.faults import probe
 from tests.faults.arena import Arena, open_arena, swept
 from tests.faults.far import Far, serving
 from tests.faults.held import Held
 from tests.postgres import Cluster
 
-__all__ = ["database", "folder", "migrated_file", "store"]
+__all__ = ["database", "folder", "store"]
 
 
 @pytest.fixture

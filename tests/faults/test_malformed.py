@@ -164,7 +164,7 @@ class Crowd:
 @pytest.mark.timeout(600)
 def test_no_malformed_request_leaves_its_thread_busy(house: House, count: Count, record_score: RecordScore) -> None:
     house.open()
-    wanted = count(full=600, quick=200)
+    wanted = count(full=600, quick=120)
     with httpx.Client(base_url=house.server.url, timeout=30) as http:
         crowd = Crowd(http, [Thread(http, case) for case in cases(wanted)])
         refused = sum(crowd.each(_is_refused))

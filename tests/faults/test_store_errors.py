@@ -97,9 +97,12 @@ def faults(calls: dict[str, int], lengths: Sequence[int]) -> Iterator[Fault]:
                 yield from (Fault(phase, at, committed, length) for length in lengths)
 
 
-async def all_went(arena: Arena, failing: Outages, graph: str, lengths: Sequence[int] = (1,)) -> list[Round]:
+async def planned(arena: Arena, failing: Outages, graph: str, lengths: Sequence[int] = (1,)) -> list[Round]:
     calls = await _calls(arena, failing, graph)
-    rounds = [Round(f"{graph}-{number}", fault) for number, fault in enumerate(faults(calls, lengths))]
+    return [Round(f"{graph}-{number}", fault) for number, fault in enumerate(faults(calls, lengths))]
+
+
+async def all_went(arena: Arena, failing: Outages, graph: str, rounds: list[Round]) -> list[Round]:
     room = asyncio.Semaphore(AT_ONCE)
 
     async def go(round_run: Round) -> Round:
@@ -121,7 +124,7 @@ async def test_a_store_error_at_any_call_has_no_wrong_outcome(
     arena: Arena, failing: Outages, graph: str, count: Count, record_score: RecordScore
 ) -> None:
     lengths = (1, 2, 4, 8)[: count(full=4, quick=1)]
-    rounds = await all_went(arena, failing, graph, lengths)
+    rounds = await all_went(arena, failing, graph, await planned(arena, failing, graph, lengths))
     wrong = [(round_done.fault, round_done.wrong, round_done.facts) for round_done in rounds if round_done.wrong]
     tally = counted(rounds)
     where = "SQLite" if arena.house.settings.database.startswith("sqlite") else "Postgres"
@@ -145,5 +148,13 @@ async def test_control_unnoticed_errors_have_wrong_outcomes(
     monkeypatch.setattr(ServerKeeper, "failed", lambda self, error: None)
     monkeypatch.setattr(runner, "_is_between_steps", lambda snapshot: False)
     for graph in ("gated", "forgiving"):
-        rounds = await all_went(arena, failing, graph)
-        assert sum(counted(rounds).values()) > 0, graph
+        assert await _any_wrong(arena, failing, graph), graph
+
+
+async def _any_wrong(arena: Arena, failing: Outages, graph: str) -> bool:
+    """Looks for the first wrong outcome only."""
+    rounds = await planned(arena, failing, graph)
+    for first in range(0, len(rounds), AT_ONCE):
+        if counted(await all_went(arena, failing, graph, rounds[first : first + AT_ONCE])):
+            return True
+    return False

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.api.conftest import build_on_both as build_on_both
-from tests.api.conftest import empty_database as empty_database
 from tests.api.house import Builder
 from tests.federation.servers import aegra, langgraph_dev, langgraphjs, second_assent
 from tests.postgres import Cluster
@@ -50,6 +49,6 @@ def server_url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def build(tmp_path: Path, empty_database: Path) -> AsyncIterator[Builder]:
+async def build(tmp_path: Path, migrated_file: Path) -> AsyncIterator[Builder]:
     async with AsyncExitStack() as stack:
-        yield Builder(tmp_path, empty_database, stack)
+        yield Builder(tmp_path, migrated_file, stack)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.stores import folder, migrated_file
+from tests.contract.stores import folder
 from tests.gate.desk import Desk
 
-__all__ = ["folder", "migrated_file"]
+__all__ = ["folder"]
 
 
 @pytest.fixture

@@ -18,25 +18,24 @@ from assent.review.model.grants import Passage, Passing
 from assent.review.rows import policies
 from assent.runs.project.gate_keeper import ServerKeeper
 from assent.settings import Mode
-from tests.api.conftest import empty_database
 from tests.api.house import Builder
 from tests.api.reviewing import GRAPHS, problem
-from tests.contract.stores import both_databases, database, folder, migrated_file
+from tests.contract.stores import both_databases, database, folder
 from tests.gate.test_server import CONFIG, Desk
 from tests.waiting import until
 
-__all__ = ["database", "empty_database", "folder", "migrated_file"]
+__all__ = ["database", "folder"]
 
 CALL = ("hold", {"to": "bob"})
 
 
 @pytest.fixture(params=["gates"])
 async def desk(
-    request: pytest.FixtureRequest, database: str, tmp_path: Path, empty_database: Path
+    request: pytest.FixtureRequest, database: str, tmp_path: Path, migrated_file: Path
 ) -> AsyncIterator[Desk]:
     config = {"gates": CONFIG, "asking": GRAPHS}[request.param]
     async with AsyncExitStack() as stack:
-        house = await Builder(tmp_path, empty_database, stack)(Mode.SERVE, config=config, database=database)
+        house = await Builder(tmp_path, migrated_file, stack)(Mode.SERVE, config=config, database=database)
         agent, ana = house.client(await house.key()), house.client(await house.person("ana"))
         yield Desk(house, agent, ana, tmp_path / f"effects-{uuid.uuid4().hex}")
 
@@ -156,12 +155,12 @@ async def test_run_stopped_before_its_call_was_made_leaves_nothing_in_doubt(
 @both_databases
 @pytest.mark.promise("P2")
 async def test_call_that_a_shutdown_left_unmade_is_made_after_the_restart(
-    database: str, tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
+    database: str, tmp_path: Path, migrated_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without another question: nothing is in doubt."""
     log, before = tmp_path / "effects", AsyncExitStack()
     settings: dict[str, Any] = {"config": CONFIG, "database": database, "run_patience": 0.1}
-    house = await Builder(tmp_path, empty_database, before)(**settings)
+    house = await Builder(tmp_path, migrated_file, before)(**settings)
     agent, ana = await house.key(), await house.person("ana")
     desk = Desk(house, house.client(agent), house.client(ana), log)
     with monkeypatch.context() as patched:
@@ -177,7 +176,7 @@ async def test_call_that_a_shutdown_left_unmade_is_made_after_the_restart(
     assert desk.ran == []
     Path(f"{log}.go").touch()
     async with AsyncExitStack() as after:
-        house = await Builder(tmp_path, empty_database, after)(**settings)
+        house = await Builder(tmp_path, migrated_file, after)(**settings)
         desk = Desk(house, house.client(agent), house.client(ana), log)
         assert (await desk.settled(thread))["status"] == "idle"
         assert desk.ran == ["bob"]

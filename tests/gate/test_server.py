@@ -17,10 +17,10 @@ from assent.kernel.store.transaction import Tx
 from assent.review.model.grants import Passage
 from assent.review.rows import gate
 from assent.settings import Mode
-from tests.api.conftest import build, empty_database
+from tests.api.conftest import build
 from tests.api.house import Builder, House
 
-__all__ = ["build", "empty_database"]
+__all__ = ["build"]
 
 CONFIG = Path(__file__).parent / "graphs" / "langgraph.json"
 GATED = ["ours", "batched", "per_call", "plain"]

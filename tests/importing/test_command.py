@@ -15,17 +15,18 @@ import pytest
 
 from tests.importing.conftest import Place, copy_graphs, finished, pending_items
 from tests.importing.test_from_tables import UNNAMED, talks
+from tests.once import once
 from tests.servers import running
 
 
 @pytest.fixture(scope="session")
 def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = copy_graphs(tmp_path_factory.mktemp("checkpoints"))
-    file = folder / "checkpoints.db"
-    Place(folder).python(
-        UNNAMED, str(file), talks(*(f"tea {number}{'?' if number == 0 else ''}" for number in range(5)))
-    )
-    return file
+    return once(tmp_path_factory, "checkpoints", _talk) / "checkpoints.db"
+
+
+def _talk(folder: Path) -> None:
+    said = (f"tea {number}{'?' if number == 0 else ''}" for number in range(5))
+    Place(copy_graphs(folder)).python(UNNAMED, str(folder / "checkpoints.db"), talks(*said))
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page
 
-from tests.cli.conftest import Assent, assent, empty_database, folder
+from tests.cli.conftest import Assent, assent, folder
 from tests.e2e.conftest import fast_folder
 from tests.kinds.office import Office
 from tests.kinds.surfaces import CommandLine, Rest, Sdk, Surface, Web
 from tests.postgres import Cluster
 from tests.servers import ServerProcess, dev_server, running
 
-__all__ = ["assent", "empty_database", "folder"]
+__all__ = ["assent", "folder"]
 
 GRAPHS = Path(__file__).parent / "graphs" / "langgraph.json"
 POLICY = Path(__file__).parent / "policy.toml"

@@ -16,7 +16,7 @@ import pytest
 from playwright.async_api import ConsoleMessage, Page
 
 from assent.settings import Mode
-from tests.api.house import LOOPBACK, Builder, House, make_empty_database
+from tests.api.house import LOOPBACK, Builder, House
 from tests.cli.command import Server, serving
 from tests.missing import missing
 
@@ -108,16 +108,11 @@ def at_once() -> None:
     """Nothing can be taken back at the desk, so that what is decided takes effect without a wait."""
 
 
-@pytest.fixture(scope="session")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_empty_database(tmp_path_factory.mktemp("empty"))
-
-
 @pytest.fixture
-async def desk(request: pytest.FixtureRequest, tmp_path: Path, empty_database: Path) -> AsyncIterator[Desk]:
+async def desk(request: pytest.FixtureRequest, tmp_path: Path, migrated_file: Path) -> AsyncIterator[Desk]:
     async with AsyncExitStack() as stack:
         window = "0s" if "at_once" in request.fixturenames else "5s"
-        house = await Builder(tmp_path, empty_database, stack)(Mode.SERVE, config=GRAPHS, undo_window=window)
+        house = await Builder(tmp_path, migrated_file, stack)(Mode.SERVE, config=GRAPHS, undo_window=window)
         yield Desk(house, await house.signed_in("ana"), house.client(await house.key()))
 
 

@@ -94,9 +94,9 @@ async def _answer(visitor: Visitor, item: dict[str, Any], **more: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-async def building(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> AsyncIterator[House]:
+async def building(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> AsyncIterator[House]:
     async with AsyncExitStack() as stack:
-        builder = Builder(tmp_path_factory.mktemp("chat"), empty_database, stack)
+        builder = Builder(tmp_path_factory.mktemp("chat"), migrated_file, stack)
         yield await builder(Mode.SERVE, config=GRAPHS, assistant="scripted")
 
 

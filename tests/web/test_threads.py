@@ -179,10 +179,10 @@ async def test_open_in_studio_names_this_server_or_where_it_is_deployed(desk: De
 
 
 @pytest.mark.promise("INBOX-29")
-async def test_a_deployed_server_names_the_address_it_was_given(tmp_path: Path, empty_database: Path) -> None:
+async def test_a_deployed_server_names_the_address_it_was_given(tmp_path: Path, migrated_file: Path) -> None:
     async with AsyncExitStack() as stack:
         there = "https://agents.example.com"
-        house = await Builder(tmp_path, empty_database, stack)(Mode.SERVE, config=GRAPHS, url=there)
+        house = await Builder(tmp_path, migrated_file, stack)(Mode.SERVE, config=GRAPHS, url=there)
         desk = Desk(house, await house.signed_in("ana"), house.client(await house.key()))
         made = await thread(desk)
         page = await read(desk.ana, f"/inbox/threads/{made}")
@@ -194,10 +194,10 @@ async def test_a_deployed_server_names_the_address_it_was_given(tmp_path: Path, 
     [(Mode.DEV, "assent dev --allow-origin studio"), (Mode.SERVE, "https://smith.langchain.com to the setting")],
 )
 async def test_studio_button_says_what_to_set_while_studio_is_refused(
-    tmp_path: Path, empty_database: Path, mode: Mode, says: str
+    tmp_path: Path, migrated_file: Path, mode: Mode, says: str
 ) -> None:
     async with AsyncExitStack() as stack:
-        build = Builder(tmp_path, empty_database, stack)
+        build = Builder(tmp_path, migrated_file, stack)
         for origins in ((), ("https://smith.langchain.com",)):
             house = await build(mode, config=GRAPHS, cors_origins=origins)
             desk = Desk(house, await house.signed_in("ana"), house.client(await house.key()))

@@ -31,11 +31,11 @@ def loaded() -> LoadedGraphs:
 
 @pytest.fixture(scope="session")
 async def shared_guarded(
-    tmp_path_factory: pytest.TempPathFactory, empty_database: Path, loaded: LoadedGraphs
+    tmp_path_factory: pytest.TempPathFactory, migrated_file: Path, loaded: LoadedGraphs
 ) -> AsyncIterator[dict[Mode, Guarded]]:
     folder = tmp_path_factory.mktemp("guarded")
     async with AsyncExitStack() as stack:
-        yield {mode: await _open(stack, folder / f"{mode}.db", empty_database, loaded, mode) for mode in Mode}
+        yield {mode: await _open(stack, folder / f"{mode}.db", migrated_file, loaded, mode) for mode in Mode}
 
 
 async def _open(stack: AsyncExitStack, file: Path, empty: Path, loaded: LoadedGraphs, mode: Mode) -> Guarded:

@@ -10,9 +10,9 @@ from assent.runs.project.graphs import GraphSpec
 from assent.runs.project.loader import load_graphs
 from assent.runs.project.manifest import read_manifest
 from tests.api.langgraph.server import Server
-from tests.contract.stores import AnyStore, database, folder, migrated_file, opened
+from tests.contract.stores import AnyStore, database, folder, opened
 
-__all__ = ["database", "folder", "migrated_file"]
+__all__ = ["database", "folder"]
 
 EXAMPLES = Path(__file__).parents[2] / "graphs" / "langgraph.json"
 

@@ -101,16 +101,16 @@ class Follower:
             if self.connection.sorts and not sweeps and not fresh:
                 return news, False
 
-    async def _record_all(self, observe: Callable[[T], Awaitable[Observed | None]], found: Iterable[T]) -> int:
+    async def _record_all(self, observe: Callable[[T], Awaitable[Observed | None]], listed: Iterable[T]) -> int:
         """Records what can be read, also if something else cannot: a network that fails now and then must not hold up
         everything. Returns the number of changes."""
         slots = asyncio.Semaphore(_READ_AT_ONCE)
 
-        async def observed(one: T) -> Observed | None:
+        async def observed(thread: T) -> Observed | None:
             async with slots:
-                return await observe(one)
+                return await observe(thread)
 
-        results = await asyncio.gather(*map(observed, found), return_exceptions=True)
+        results = await asyncio.gather(*map(observed, listed), return_exceptions=True)
         changed = [result for result in results if isinstance(result, Observed)]
         await self._record([observed for observed in changed if not self._passes_over(observed)])
         for result in results:

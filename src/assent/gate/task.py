@@ -178,7 +178,7 @@ class Task:
 
     def ask_together(self, raised: Sequence[GraphInterrupt]) -> None:
         """Raises the questions of several calls as one interrupt, if there are any."""
-        if asked := [interrupt for one in raised if one.args for interrupt in one.args[0]]:
+        if asked := [interrupt for stop in raised if stop.args for interrupt in stop.args[0]]:
             self._stop(*asked)
 
     def _stop(self, *asked: Interrupt[Any]) -> NoReturn:

@@ -61,8 +61,8 @@ class TalkPage:
 async def gather(sources: Sources, caller: Principal, thread_id: str, standing: Standing) -> TalkPage:
     """`standing` was read before: the page does not show less than it."""
     thread = await sources.threads.get(caller, thread_id, reveal=False)
-    found = [await _asked(sources, caller, item.id) for item in standing.waiting[:_ITEMS]]
-    asked = [page for page in found if page is not None]
+    pages = [await _asked(sources, caller, item.id) for item in standing.waiting[:_ITEMS]]
+    asked = [page for page in pages if page is not None]
     idle = standing.run_id is None and not asked
     failure = reason_of(standing.failed) if idle and standing.failed else None
     return TalkPage(thread, asked, standing.run_id, failure)
@@ -73,11 +73,11 @@ async def earlier(sources: Sources, caller: Principal, graph_id: str) -> list[tu
     metadata = {"graph_id": graph_id}
     query = Query(metadata=metadata, owner=caller.actor, limit=_EARLIER, sort_by=SortBy.UPDATED_AT)
     search = partial(sources.threads.search, caller, interrupts=False, reveal=False)
-    found, _more = await search(query, values=False)
-    untitled = [thread.id for thread in found if not _named(thread)]
+    threads, _more = await search(query, values=False)
+    untitled = [thread.id for thread in threads if not _named(thread)]
     states, _more = await search(replace(query, ids=untitled)) if untitled else ([], False)
     titles = {thread.id: title(thread.values) for thread in states}
-    return [(thread, _named(thread) or titles.get(thread.id, "")) for thread in found]
+    return [(thread, _named(thread) or titles.get(thread.id, "")) for thread in threads]
 
 
 def _named(thread: Thread) -> str:

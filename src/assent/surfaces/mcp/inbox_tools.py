@@ -181,8 +181,8 @@ class _Decisions:
         if said is Verb.RESPOND:
             actions = (await self._inbox.get(caller, id))["actions"]
             verdicts = tuple(Verdict(action["key"], said, message=message) for action in actions)
-        one = None if verdicts else said
-        proposal = Proposal(revision, hash, verdicts, one, None if verdicts else message, notes, via=MCP)
+        for_all = None if verdicts else said
+        proposal = Proposal(revision, hash, verdicts, for_all, None if verdicts else message, notes, via=MCP)
         return _decided(await self._inbox.decide(caller, id, proposal, key=idempotency_key))
 
     async def request_revision(

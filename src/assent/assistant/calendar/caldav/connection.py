@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
+from operator import attrgetter
 from threading import Lock
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
@@ -79,7 +80,10 @@ class Connection:
             if not homes:
                 raise Unavailable(f"{self._url} does not answer as CalDAV", hint="check ASSISTANT_CALDAV_URL")
             parts = [part for url in homes for part in _answers(client.propfind(url, _CALENDARS, 1), url)]
-        return sorted((_collection(url, part) for url, part in parts if _holds_events(part)), key=lambda one: one.name)
+        return sorted(
+            (_collection(url, part) for url, part in parts if _holds_events(part)),
+            key=attrgetter("name"),
+        )
 
     def documents(self, collection: Collection, condition: str) -> list[Document]:
         with self._opened() as client:

@@ -122,8 +122,8 @@ def _month(today: date, following: bool) -> tuple[date, int]:
 
 
 def way(said: Clause) -> list[Goal]:
-    found = _route(said.quotes.show(said.group("rest")))
-    return [Directions(found.origin, found.destination, found.mode or _mode(said.text))]
+    route = _route(said.quotes.show(said.group("rest")))
+    return [Directions(route.origin, route.destination, route.mode or _mode(said.text))]
 
 
 def places(said: Clause) -> list[Goal]:

@@ -43,12 +43,14 @@ class Loosening:
 def loosenings(before: Policy, after: Policy) -> list[Loosening]:
     old, new = _keyed(before.rules), _keyed(after.rules)
     kept = [key for key in new if key in old]
-    found = [Loosening(new[key].name, ADDED) for key in new if key not in old and _precedes_stricter(after, new, key)]
-    found += [Loosening(old[key].name, REMOVED) for key in old if key not in new and _precedes_looser(before, old, key)]
-    found += [Loosening(new[key].name, ORDER) for key in _moved(kept, [key for key in old if key in new], new)]
+    looser = [Loosening(new[key].name, ADDED) for key in new if key not in old and _precedes_stricter(after, new, key)]
+    looser += [
+        Loosening(old[key].name, REMOVED) for key in old if key not in new and _precedes_looser(before, old, key)
+    ]
+    looser += [Loosening(new[key].name, ORDER) for key in _moved(kept, [key for key in old if key in new], new)]
     for key in kept:
-        found += _changed(old[key], new[key])
-    return [*found, *_changed(before.default, after.default)]
+        looser += _changed(old[key], new[key])
+    return [*looser, *_changed(before.default, after.default)]
 
 
 def _keyed(rules: Iterable[Rule]) -> dict[_Key, Rule]:

@@ -93,19 +93,19 @@ class _Desk:
     ) -> Response:
         if not caller.may(Scope.AUDIT_READ):
             return await self._shell.refuse(caller, Scope.AUDIT_READ, here="audit", title=_("Audit"))
-        found: Page[Entry] = Page([], None)
+        entries: Page[Entry] = Page([], None)
         problem = None
         try:
-            found = await self._found(caller, search, cursor)
+            entries = await self._found(caller, search, cursor)
         except AssentError as error:
             problem = mendable(error)
-        actors = [event.actor for event, _payload in found.items]
+        actors = [event.actor for event, _payload in entries.items]
         return await self._shell.show(
             caller,
             "audit.html",
             here="audit",
             status=problem.status if problem else 200,
-            found=found,
+            entries=entries,
             problem=problem,
             search=search,
             kinds=KINDS,

@@ -129,7 +129,7 @@ class _Desk:
     ) -> Response:
         if not caller.may(Scope.ADMIN):
             return await self._shell.refuse(caller, Scope.ADMIN, here="settings", title=_("API keys"))
-        found = await self._keys.list(caller, limit=PAGE, cursor=cursor)
+        keys = await self._keys.list(caller, limit=PAGE, cursor=cursor)
         users = await self._users.list(caller, limit=LARGEST_PAGE)
         return await self._shell.show(
             caller,
@@ -137,7 +137,7 @@ class _Desk:
             here="settings",
             tab="keys",
             status=problem.status if problem else 200,
-            found=found,
+            keys=keys,
             first=cursor is None,
             people=[user.name for user in users.items if user.disabled_at is None],
             kinds=KINDS,

@@ -54,6 +54,49 @@ def test_a_condition_says_whether_it_holds(text: str, args: Any, expected: bool)
     assert holds(text, args) is expected
 
 
+@pytest.mark.parametrize(
+    ("text", "args", "expected"),
+    [
+        (r"args.id.matches(r'^\d+$')", {"id": "٣"}, False),
+        (r"args.branch.matches(r'^\w+$')", {"branch": "ſ"}, False),
+        (r"args.name.matches(r'\s')", {"name": "a\u2028b"}, False),
+        (r"args.code.matches(r'\D')", {"code": "٣"}, True),
+        ("size(args.name) <= 2", {"name": "é😀"}, True),
+        ("args.to.exists(a, a > 1)", {"to": ["ann", 2]}, True),
+        ("args.to.all(a, a > 1)", {"to": ["ann", 0]}, False),
+        ("args.limit in args.limits", {"limit": 1.5, "limits": {}}, False),
+    ],
+)
+def test_answers_on_which_libraries_differ_stay(text: str, args: Any, expected: bool) -> None:
+    """Stored policies rely on them. A Rust and a Python library of CEL answer otherwise: they count bytes, or their
+    classes of a regular expression hold digits and letters of every script."""
+    assert holds(text, args) is expected
+
+
+@pytest.mark.promise("P7")
+@pytest.mark.parametrize(
+    ("text", "args"),
+    [
+        ("-args.n > 0", {"n": -(2**63)}),
+        ("args.n > 1", {"n": 2**64}),
+        ("args.n - 1 > 0", {"n": 2.5}),
+        ("args.flag < 5", {"flag": True}),
+        ("args.flag && true", {"flag": 1}),
+        ("args.list[-1] == 1", {"list": [1]}),
+        ("{'a': 1, 'a': 2}.a == args.a", {"a": 1}),
+    ],
+)
+def test_failures_on_which_libraries_differ_stay(text: str, args: Any) -> None:
+    with pytest.raises(ConditionFailed):
+        holds(text, args)
+
+
+@pytest.mark.parametrize("text", ["1 == 1.0", "tool == 1", "true || amount > 1", "args.x in tool", "max(1, 2) == 2"])
+def test_wrong_types_and_unknown_names_are_refused_before_any_call(text: str) -> None:
+    with pytest.raises(InvalidCondition):
+        conditions.compile(text)
+
+
 @pytest.mark.parametrize("number", [2**53 + 1, 2**62 + 1, 2**63 - 1, -(2**63), 2**63, 2**64 - 1])
 def test_integers_of_64_bits_are_compared_digit_for_digit(number: int) -> None:
     literal = f"{number}u" if number >= 2**63 else str(number)

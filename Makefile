@@ -44,7 +44,7 @@ bytecode: .venv/.runtime
 	@$(bin)/python -m compileall -q -j 2 src/assent
 
 .PHONY: extras
-extras: .venv/.extras ## Add the optional parts: the assistant, import from checkpointers, the triage screen
+extras: .venv/.extras ## Add the optional parts: the assistant, GraphQL, import from checkpointers, the triage screen
 
 .PHONY: demo
 demo: setup extras ## Start Assent with a ready-made agent, on this machine only

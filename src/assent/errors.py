@@ -9,7 +9,8 @@ code below a surface does not depend on HTTP.
     │   ├── UnsafeStart               unsafe_start          500   the server would be open to anyone
     │   │   └── StrictMsgpackOff      strict_msgpack_off    500   stored bytes could run code
     │   ├── ManifestError             invalid_manifest      500   the langgraph.json cannot be used
-    │   └── LoadError                 load_failed           500   an entry of langgraph.json cannot be loaded
+    │   ├── LoadError                 load_failed           500   an entry of langgraph.json cannot be loaded
+    │   └── NotInstalled              not_installed         501   an optional part is not installed (+ `extra`)
     ├── Invalid                       invalid_request       422   the request cannot be understood
     │   ├── InvalidJson               invalid_json          422
     │   ├── InvalidAnswer             invalid_answer        422   does not fit the question (+ `errors`); it stays open
@@ -132,6 +133,13 @@ class LoadError(ConfigError):
         self.details = details  # the author's traceback: for logs and the operator, so it is no part of `extra`
         self.place = place or "langgraph.json"
         self.reason = reason or self.message
+
+
+class NotInstalled(ConfigError):
+    """An optional part of Assent is not installed."""
+
+    code = "not_installed"
+    status = 501
 
 
 class Invalid(AssentError):

@@ -14,6 +14,7 @@ import httpx
 import pytest
 from graphql import get_introspection_query
 
+from assent import extras
 from assent.identity.model.access import Role
 from assent.review.model.routing import ADVICE, Reason
 from assent.settings import Mode
@@ -390,3 +391,17 @@ async def test_graphiql_is_served_in_dev_only(build: Builder, mode: Mode, status
     page = await house.client(await house.person("ana")).get("/graphql", headers={"accept": "text/html"})
     assert page.status_code == status
     assert ("GraphiQL" in page.text) is (mode is Mode.DEV)
+
+
+async def test_without_the_extra_the_route_names_it_and_the_rest_works(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = "{ inboxItems(first: 1) { next } }"
+    assert (await post(office.ana, query)).status_code == 200
+    monkeypatch.setitem(extras._MODULES, "graphql", "not_installed")
+    for client in (office.ana, office.agent):
+        response = await post(client, query)
+        body = response.json()
+        assert (response.status_code, body["code"], body["extra"]) == (501, "not_installed", "graphql")
+        assert "pip install 'assent[graphql]'" in body["hint"]
+    assert (await office.ana.get("/api/inbox/items")).status_code == 200

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from tests.cli.command import ROOT, environment
 from tests.once import once
@@ -132,6 +134,26 @@ def test_serve_with_a_worker_runs_an_approved_call(installed: Path, project: Pat
             approve(installed, server.url, person["secret"], sent)
         finally:
             worker.kill()
+
+
+def test_graphql_without_its_extra_is_501_that_names_it(installed: Path, project: Path, tmp_path: Path) -> None:
+    arguments = (
+        "dev",
+        "--port",
+        "0",
+        "--config",
+        project / "langgraph.json",
+        "--database",
+        f"sqlite:///{tmp_path}/a.db",
+    )
+    with running(started(installed, *arguments)) as server, httpx.Client(base_url=server.url, trust_env=False) as http:
+        for asked in (http.post("/graphql", json={"query": "{ __typename }"}), http.get("/graphql")):
+            assert asked.status_code == 501
+            assert "pip install 'assent[graphql]'" in asked.json()["hint"]
+        with pytest.raises(InvalidStatus) as refused:
+            connect(f"{server.url.replace('http', 'ws', 1)}/graphql", proxy=None)
+        assert refused.value.response.status_code == 501
+        assert b"assent[graphql]" in (refused.value.response.body or b"")
 
 
 def test_demo_from_the_wheel_with_extras_starts_with_pending_items(tmp_path: Path) -> None:

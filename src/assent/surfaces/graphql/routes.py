@@ -9,6 +9,9 @@ from fastapi import APIRouter, Body, Request, Response, WebSocket
 from fastapi.responses import HTMLResponse
 
 from assent.app import Engine, Services
+from assent.errors import NotInstalled
+from assent.extras import require
+from assent.surfaces.http import errors
 from assent.surfaces.http.passkey_origins import Relying
 from assent.surfaces.http.routing import router
 
@@ -33,7 +36,11 @@ def routes(services: Services, engine: Engine, relying: Relying, *, ide: bool) -
 
     @api.websocket(PATH)
     async def graphql_socket(socket: WebSocket) -> None:
-        await (await served.get()).socket(socket)
+        try:
+            server = await served.get()
+        except NotInstalled as error:  # raised in a handshake, an error would be answered without its text
+            return await socket.send_denial_response(errors.respond(PATH, error))
+        await server.socket(socket)
 
     if ide:
         api.add_api_route(PATH, _graphiql, methods=["GET"], include_in_schema=False)
@@ -48,6 +55,7 @@ class _Lazy:
         self._loading: asyncio.Task[Server] | None = None
 
     async def get(self) -> Server:
+        _require()
         if self._loading is None:
             self._loading = asyncio.create_task(asyncio.to_thread(self._load))
         return await asyncio.shield(self._loading)
@@ -64,8 +72,13 @@ class _Lazy:
         return Server(sources, self._relying, PersistedQueries())
 
 
+def _require() -> None:
+    require("graphql", "GraphQL")
+
+
 async def _graphiql() -> Response:
     """GraphiQL, from files that are pinned by their hash."""
+    _require()
     from strawberry.http.ides import get_graphql_ide_html
 
     text = get_graphql_ide_html("graphiql")

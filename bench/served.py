@@ -76,11 +76,12 @@ def serving(command: Command, folder: Path) -> Iterator[Served]:
     try:
         yield served
     finally:
-        _end(process, served.process.children(recursive=True))
+        _end(process, served)
 
 
-def _end(process: subprocess.Popen[bytes], children: list[psutil.Process]) -> None:
+def _end(process: subprocess.Popen[bytes], served: Served) -> None:
     """Children write their state after the first process is gone, as those of LangGraph.js do."""
+    children = served.process.children(recursive=True) if served.process.is_running() else []
     process.terminate()
     process.wait(_PATIENCE)
     for child in psutil.wait_procs(children, _PATIENCE_OF_CHILDREN)[1]:

@@ -33,7 +33,13 @@ async def test_attempt_without_anything_left_to_do_sends_the_values(
         await keep(feed)
 
     monkeypatch.setattr(Feed, "keep", keep_second)
-    request = RunRequest("traced", input={"tag": "t"}, stream_mode=modes, create_thread=True)
+    request = RunRequest(
+        "traced",
+        input={"tag": "t"},
+        stream_mode=modes,
+        create_thread=True,
+        durability="sync",  # otherwise the last step is stored with the end
+    )
     _, frames = await site.engine.runs.begin(CALLER, None, request)
     told = list[tuple[str, Any]]()
     while not told or told[-1][0] != END:

@@ -20,6 +20,7 @@ from assent.review.model.items import Revision
 from assent.review.rows import items
 from assent.runs import admission
 from assent.runs.bus.memory import MemoryBus
+from assent.runs.checkpoints.backlog import Backlog
 from assent.runs.engine import breakpoints
 from assent.runs.engine.feed import Feed
 from assent.runs.engine.runner import Runner
@@ -428,7 +429,7 @@ class _Again:
         run = await store.write("default", _left_behind, run_id)
         bus = MemoryBus(store)
         worker = Runner(store, self._arena.house.engine.project, bus, timeout=timedelta(seconds=30))
-        await worker._stream("default", run, Feed(bus, "default", run), stamped=True)
+        await worker._begun("default", run, Feed(bus, "default", run), Backlog(store, "default"))
 
 
 def _left_behind(tx: Tx, run_id: str) -> Run:

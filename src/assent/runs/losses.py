@@ -48,6 +48,10 @@ def require_none() -> None:
         raise Unavailable(f"the attempt was aborted: {cause}") from cause
 
 
+def any_noted() -> bool:
+    return bool(_current.get())
+
+
 def cutting_off(lost: Sequence[Exception]) -> Unavailable | None:
     return next((error for error in lost if isinstance(error, Unavailable)), None)
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -32,6 +33,7 @@ from assent.kernel import jsontext
 from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.runs import losses
+from assent.runs.checkpoints.backlog import Backlog, Write
 from assent.runs.checkpoints.commands import applied
 from assent.runs.checkpoints.recent import Recent
 from assent.runs.checkpoints.values import Decoder, Encoder, Known
@@ -46,6 +48,9 @@ SCOPE = "__assent_scope"
 _FEWER = "use a smaller `limit`, and pass the last checkpoint as `before` to continue"
 
 
+Found = tuple[Stored, Sequence[StoredWrite], parts.Loaded]
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The tenant of the thread, and the attempt that fences its writes; None: no fencing."""
@@ -56,6 +61,14 @@ class Scope:
     """The tasks that stored a question. LangGraph does not stream questions of hidden nodes."""
     known: Known = field(default_factory=Known, compare=False, repr=False)
     """The parts that the attempt has stored or loaded."""
+    backlog: Backlog | None = field(default=None, compare=False, repr=False)
+    heads: dict[str, Found | None] = field(default_factory=dict, compare=False, repr=False)
+    """The newest checkpoint of the attempt's thread, as read at its beginning; empty after its first write."""
+
+    async def settled(self) -> None:
+        """Stores what the attempt has written, so that it can be read."""
+        if self.backlog is not None:
+            await self.backlog.flush()
 
 
 _current: ContextVar[Scope] = ContextVar("scope")
@@ -88,10 +101,19 @@ class StoreSaver(BaseCheckpointSaver[int]):
         """A run reads on the writer's connection: on SQLite, a switch to a reader thread would cost a busy process a
         tenth of the run. Other callers use readers, which do not wait for the writer."""
         scope = _scope(config)
-        query = self._store.write if scope.attempt else self._store.read
-        with losses.noted():
-            row = await query(scope.tenant, _find, *_address(config), get_checkpoint_id(config), self._recent.get)
+        thread_id, ns, at = *_address(config), get_checkpoint_id(config)
+        if thread_id in scope.heads and not ns and not at:
+            row = scope.heads[thread_id]
+        else:
+            await scope.settled()
+            query = self._store.write if scope.attempt else self._store.read
+            with losses.noted():
+                row = await query(scope.tenant, _find, thread_id, ns, at, self._recent.get)
         return None if row is None else self._tuple(config, *row)
+
+    def newest(self, tx: Tx, thread_id: str) -> Found | None:
+        """The newest checkpoint of the graph, to begin an attempt with."""
+        return _find(tx, thread_id, "", None, self._recent.get)
 
     async def alist(
         self,
@@ -107,6 +129,7 @@ class StoreSaver(BaseCheckpointSaver[int]):
         ns = config["configurable"].get("checkpoint_ns")
         until = get_checkpoint_id(before) if before else None
         only, wanted = get_checkpoint_id(config), filter or {}
+        await _scope(config).settled()
         with losses.noted():
             rows = await self._store.read(
                 _scope(config).tenant, _history, _thread(config), ns, only, until, wanted, limit, self._recent.get
@@ -128,9 +151,8 @@ class StoreSaver(BaseCheckpointSaver[int]):
         facts = jsontext.dump(get_checkpoint_metadata(config, metadata), default=str)
         parent, new = config["configurable"].get("checkpoint_id"), list(encoder.new.values())
         stored = Stored(checkpoint["id"], ns, parent, FORMAT, data, facts, len(data) + encoder.size)
-        with losses.noted():
-            losses.require_none()
-            await self._store.write(scope.tenant, checkpoints.put, thread_id, stored, scope.attempt, new)
+        put = partial(checkpoints.put, thread_id=thread_id, stored=stored, attempt=scope.attempt, new=new)
+        await self._write(scope, put)
         known.add(new)
         return _config(thread_id, ns, checkpoint["id"])
 
@@ -158,12 +180,27 @@ class StoreSaver(BaseCheckpointSaver[int]):
             scope.asked.add(task_id)
         replace = all(channel in WRITES_IDX_MAP for channel, _ in writes)
         at, new = str(config["configurable"]["checkpoint_id"]), list(encoder.new.values())
+        put = partial(
+            checkpoints.put_writes,
+            thread_id=thread_id,
+            ns=ns,
+            checkpoint_id=at,
+            writes=rows,
+            attempt=scope.attempt,
+            replace=replace,
+            new=new,
+        )
+        await self._write(scope, put)
+        known.add(new)
+
+    async def _write(self, scope: Scope, write: Write) -> None:
+        scope.heads.clear()
         with losses.noted():
             losses.require_none()
-            await self._store.write(
-                scope.tenant, checkpoints.put_writes, thread_id, ns, at, rows, scope.attempt, replace=replace, new=new
-            )
-        known.add(new)
+            if scope.backlog is not None and scope.backlog.accepts:
+                scope.backlog.add(write)
+            else:
+                await self._store.write(scope.tenant, write)
 
     def _known(self, scope: Scope) -> Known:
         """Without an attempt, loaded parts do not count: they may be deleted before the edit is stored."""
@@ -213,16 +250,13 @@ class StoreSaver(BaseCheckpointSaver[int]):
         return saved if self._graph is None or stored.ns else applied(self._graph, self, saved)
 
 
-_Found = tuple[Stored, Sequence[StoredWrite], parts.Loaded]
-
-
-def _find(tx: Tx, thread_id: str, ns: str, checkpoint_id: str | None, recall: parts.Recall) -> _Found | None:
+def _find(tx: Tx, thread_id: str, ns: str, checkpoint_id: str | None, recall: parts.Recall) -> Found | None:
     return _found(tx, thread_id, ns, checkpoint_id, {}, recall)
 
 
 def _found(
     tx: Tx, thread_id: str, ns: str, checkpoint_id: str | None, loaded: parts.Loaded, recall: parts.Recall
-) -> _Found | None:
+) -> Found | None:
     row = checkpoints.at(tx, thread_id, ns, checkpoint_id) if checkpoint_id else checkpoints.latest(tx, thread_id, ns)
     if row is None:
         return None
@@ -241,7 +275,7 @@ def _history(
     wanted: dict[str, Any],
     limit: int | None,
     recall: parts.Recall,
-) -> list[_Found]:
+) -> list[Found]:
     """With a metadata filter, the limit counts matches, so all checkpoints are read."""
     headers = checkpoints.history(tx, thread_id, ns, before=before, limit=None if wanted or only else limit)
     named = [header for header in headers if only in (None, header.checkpoint_id)]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from assent.kernel.store.transaction import Tx
 from assent.review import thread_items
 from assent.runs import webhooks
+from assent.runs.checkpoints.backlog import Write, store_all
 from assent.threads.model.frames import Frame, Stream
 from assent.threads.model.runs import Outcome, Run, RunStatus
 from assent.threads.model.threads import Thread, ThreadStatus
@@ -21,14 +22,17 @@ def finish(
     run: Run,
     attempt: Attempt,
     outcome: Outcome,
+    rest: Sequence[Write] = (),
     *,
     shown: bool,
     last: tuple[Stream, Sequence[Frame]] | None = None,
     gated: bool = False,
 ) -> None:
-    """Records the outcome if `attempt` is current, else raises `Fenced`. `last`: the final frames of the stream, if
-    followers read them from the table. `gated`: the graph contains the gate."""
+    """Records the outcome if `attempt` is current, else raises `Fenced`. `rest`: checkpoints that are not stored yet.
+    `last`: the final frames of the stream, if followers read them from the table. `gated`: the graph contains the
+    gate."""
     before = threads.lock(tx, run.thread_id, values=outcome.unread)
+    store_all(tx, rest)
     outcome = _as_before(run, outcome, before) if outcome.unread else outcome
     runs.end(tx, attempt, outcome.status, outcome.error)
     if last is not None:

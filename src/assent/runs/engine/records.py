@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from assent.kernel.store.ports import Store
+from assent.runs.checkpoints.backlog import Write
 from assent.runs.engine.attempts import is_lasting, retry_while_unavailable
 from assent.runs.engine.endings import finish, give_up
 from assent.runs.engine.feed import Feed
@@ -36,11 +37,12 @@ class Recorder:
         self._is_gated = is_gated
         self._failures = failures
 
-    async def record(self, tenant: str, run: Run, feed: Feed, outcome: Outcome) -> None:
-        """Raises only if the attempt was fenced or the database is unavailable."""
+    async def record(self, tenant: str, run: Run, feed: Feed, outcome: Outcome, rest: Sequence[Write]) -> None:
+        """Raises only if the attempt was fenced or the database is unavailable. `rest`: checkpoints to store with the
+        outcome."""
         try:
             await feed.keep()
-            return await self._finish(tenant, run, feed, outcome)
+            return await self._finish(tenant, run, feed, outcome, rest)
         except Exception as error:
             if not is_lasting(error):
                 raise
@@ -51,19 +53,19 @@ class Recorder:
         await feed.send("error", outcomes[-1].error)
         for reduced in outcomes:
             try:
-                return await self._finish(tenant, run, feed, reduced)
+                return await self._finish(tenant, run, feed, reduced, rest)
             except Exception as error:
                 if not is_lasting(error):
                     raise
                 log_failure("store reduced outcome failed", run, error)
         await self._give_up(tenant, run, feed, outcomes[-1])
 
-    async def _finish(self, tenant: str, run: Run, feed: Feed, outcome: Outcome) -> None:
+    async def _finish(self, tenant: str, run: Run, feed: Feed, outcome: Outcome, rest: Sequence[Write]) -> None:
         async def store(last: list[Frame]) -> None:
             shown, gated = self._bus.is_followed(feed.stream.topic), self._is_gated(run.graph_id)
             kept = (feed.stream, feed.kept(last))
             await self._store.write(
-                tenant, finish, run, Attempt(run.id, run.attempt), outcome, shown=shown, last=kept, gated=gated
+                tenant, finish, run, Attempt(run.id, run.attempt), outcome, rest, shown=shown, last=kept, gated=gated
             )
 
         await self._end(feed, outcome, store)

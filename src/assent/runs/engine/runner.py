@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Tx
 from assent.review import thread_items
 from assent.review.threads.secrets import covering as covering_of
+from assent.runs.checkpoints.backlog import Backlog
 from assent.runs.checkpoints.commands import command_of
 from assent.runs.engine import breakpoints, outcomes, states
 from assent.runs.engine import stream as streaming
@@ -29,7 +30,7 @@ from assent.runs.engine.feed import Feed
 from assent.runs.engine.records import Recorder, log_failure
 from assent.runs.engine.state_reads import read_back, state_of
 from assent.runs.project.failures import SHOWN, Failures
-from assent.runs.project.project import Project, config_for, has_asked
+from assent.runs.project.project import Project, config_for, has_asked, scope_of
 from assent.runs.upstream import STRICT_RESUME
 from assent.threads.bus import Bus
 from assent.threads.model.configs import clean_tags
@@ -41,6 +42,7 @@ from assent.threads.rows.state.checkpoints import Attempt, Fenced
 if TYPE_CHECKING:
     from langgraph.types import StateSnapshot
 
+    from assent.runs.checkpoints.saver import Found, StoreSaver
     from assent.runs.project.graphs import AnyPregel
 
 log = logging.getLogger(__name__)
@@ -62,10 +64,10 @@ class Runner:
         """Executes the attempt and records its outcome, or returns it to the queue when this process stops.
 
         Every error of the graph ends the run. Only `Unavailable` is raised to the caller."""
-        feed = Feed(self._bus, tenant, run)
+        feed, backlog = Feed(self._bus, tenant, run), Backlog(self._store, tenant)
         try:
-            outcome = await self._attempt(tenant, run, feed)
-            await uncancelled(self._record(tenant, run, feed, outcome))
+            outcome = await self._attempt(tenant, run, feed, backlog)
+            await uncancelled(self._record(tenant, run, feed, outcome, backlog))
         except Fenced:
             log.warning("attempt was fenced", extra={"run_id": run.id, "attempt": run.attempt})
 
@@ -80,20 +82,21 @@ class Runner:
         await feed.send("error", error)
         return replace(outcome, status=RunStatus.ERROR, interrupts={}, error=error)
 
-    async def _record(self, tenant: str, run: Run, feed: Feed, outcome: Outcome | None) -> None:
+    async def _record(self, tenant: str, run: Run, feed: Feed, outcome: Outcome | None, backlog: Backlog) -> None:
         if outcome is not None:
-            return await self._recorder.record(tenant, run, feed, await self._presentable(feed, outcome))
+            shown = await self._presentable(feed, outcome)
+            return await self._recorder.record(tenant, run, feed, shown, await backlog.rest())
         await feed.keep()
         await self._store.write(tenant, runs.hand_back, Attempt(run.id, run.attempt))
 
-    async def _attempt(self, tenant: str, run: Run, feed: Feed) -> Outcome | None:
+    async def _attempt(self, tenant: str, run: Run, feed: Feed, backlog: Backlog) -> Outcome | None:
         """The outcome; None if the attempt was interrupted because this process stops."""
         if run.cancel is not None:  # cancelled while no worker executed it
             return await uncancelled(self._stopped(tenant, run))
         limit = asyncio.timeout(self._timeout)
         try:
             async with limit:
-                return await self._begun(tenant, run, feed)
+                return await self._begun(tenant, run, feed, backlog)
         except BaseException as error:
             if is_lasting(error):
                 return await uncancelled(self._cut_short(tenant, run, feed, error, late=limit.expired()))
@@ -101,14 +104,14 @@ class Runner:
                 raise
             return await uncancelled(self._stopped(tenant, run))
 
-    async def _begun(self, tenant: str, run: Run, feed: Feed) -> Outcome:
+    async def _begun(self, tenant: str, run: Run, feed: Feed, backlog: Backlog) -> Outcome:
         """The outcome of the graph, or a failure if the run has used up its attempts or its actor was dismissed."""
         if reason := await self._given_up(tenant, run):
             return await uncancelled(self._failed(tenant, run, feed, RuntimeError(reason), SHOWN))
-        dismissed, stamped = await self._store.read(tenant, _standing, run)
-        if dismissed is not None:
-            return await uncancelled(self._refused(tenant, run, feed, dismissed))
-        return await self._stream(tenant, run, feed, stamped=stamped)
+        standing = await self._store.write(tenant, _standing, run, self._project.saver)
+        if standing.dismissed is not None:
+            return await uncancelled(self._refused(tenant, run, feed, standing.dismissed))
+        return await self._stream(tenant, run, feed, backlog, standing)
 
     async def _given_up(self, tenant: str, run: Run) -> str | None:
         """The reason not to retry the run: too many attempts ended without a finished step."""
@@ -127,15 +130,23 @@ class Runner:
         log.warning("run refused", extra={"run_id": run.id, "thread_id": run.thread_id, "reason": reason})
         return Outcome(RunStatus.ERROR, error=error, unread=True)
 
-    async def _stream(self, tenant: str, run: Run, feed: Feed, *, stamped: bool) -> Outcome:
+    async def _stream(self, tenant: str, run: Run, feed: Feed, backlog: Backlog, standing: _Standing) -> Outcome:
         await feed.send("metadata", {"run_id": run.id, "attempt": run.attempt})
-        config = _config(tenant, run)
-        async with self._project.open(run.graph_id, config, context=run.kwargs.get("context")) as graph:
-            outcome = await self._execute(graph, tenant, run, feed, config, stamped=stamped)
+        config = _config(tenant, run, backlog=backlog, heads={run.thread_id: standing.head})
+        async with self._project.open(run.graph_id, config, context=run.kwargs.get("context")) as graph, backlog:
+            outcome = await self._execute(graph, tenant, run, feed, config, backlog, stamped=standing.stamped)
             return replace(outcome, output=outcomes.output_of(graph))
 
     async def _execute(
-        self, graph: AnyPregel, tenant: str, run: Run, feed: Feed, config: dict[str, Any], *, stamped: bool
+        self,
+        graph: AnyPregel,
+        tenant: str,
+        run: Run,
+        feed: Feed,
+        config: dict[str, Any],
+        backlog: Backlog,
+        *,
+        stamped: bool,
     ) -> Outcome:
         kwargs = durable(run.kwargs) if self._project.is_gated(run.graph_id) else run.kwargs
         commanded = run.attempt > 1 and await self._store.read(tenant, _is_commanded, run)
@@ -148,6 +159,8 @@ class Runner:
             return stopped
         if not stamped:
             await self._store.write(tenant, runs.stamp, run)
+        if kwargs.get("durability") != "sync":
+            backlog.open()
         modes = kwargs["stream_mode"]
         translator = streaming.Translator(modes, self._project.failures)
         stream = streaming.chunks(
@@ -159,7 +172,7 @@ class Runner:
         from assent.gate.task import calls_ended  # slow to import before a graph is
 
         await calls_ended(run.id)
-        return await _ended(graph, run, config, translator, decided)
+        return await _ended(graph, run, config, translator, decided, backlog)
 
     async def _stopped(self, tenant: str, run: Run) -> Outcome | None:
         current = await self._store.read(tenant, runs.get, run.id)
@@ -225,9 +238,24 @@ class Runner:
         return Outcome(status, error=error, unread=True)
 
 
-def _standing(tx: Tx, run: Run) -> tuple[str | None, bool]:
-    """The reason why the run must not begin, and whether its thread already has its graph and assistant."""
-    return actors.why_dismissed(tx, run.actor), threads.bears(tx, run.thread_id, run.graph_id, run.assistant_id)
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """What a run begins with."""
+
+    dismissed: str | None
+    """The reason why it must not begin."""
+    stamped: bool = False
+    """Whether its thread already has its graph and assistant."""
+    head: Found | None = None
+    """The newest checkpoint of its thread."""
+
+
+def _standing(tx: Tx, run: Run, saver: StoreSaver) -> _Standing:
+    """Read on the writer's connection, as the checkpoints of runs are."""
+    if dismissed := actors.why_dismissed(tx, run.actor):
+        return _Standing(dismissed)
+    stamped = threads.bears(tx, run.thread_id, run.graph_id, run.assistant_id)
+    return _Standing(None, stamped, saver.newest(tx, run.thread_id))
 
 
 def _note_refusal(tx: Tx, run: Run, reason: str) -> None:
@@ -243,13 +271,13 @@ def _last_stored(tx: Tx, run: Run) -> int:
     return 0
 
 
-def _config(tenant: str, run: Run) -> dict[str, Any]:
-    """The requested config of the run, plus the server's own keys."""
+def _config(tenant: str, run: Run, **read: Any) -> dict[str, Any]:
+    """The requested config of the run, plus the server's own keys. `read`: what the attempt's scope holds."""
     requested = run.kwargs["config"]
     configurable = {**requested.get("configurable", {}), STRICT_RESUME: True}
     configurable.update(run_id=run.id, graph_id=run.graph_id, assistant_id=run.assistant_id)
-    scoped = config_for(tenant, run.thread_id, attempt=Attempt(run.id, run.attempt))["configurable"]
-    del scoped["checkpoint_ns"]  # or it would replace the nodes' own namespace in their metadata
+    configurable.update(run_id=run.id, graph_id=run.graph_id, assistant_id=run.assistant_id)
+    scoped = {"thread_id": run.thread_id, **scope_of(tenant, Attempt(run.id, run.attempt), **read)}
     metadata = {**requested.get("metadata", {}), **run.metadata, "run_id": run.id, "run_attempt": run.attempt}
     config = {
         **requested,
@@ -342,12 +370,14 @@ async def _ended(
     config: Mapping[str, Any],
     translator: streaming.Translator,
     decided: breakpoints.Decided,
+    backlog: Backlog,
 ) -> Outcome:
     """The outcome of a streamed run. It is read from the state, unless the run has no question and no breakpoint and
     has streamed its whole state."""
     stopped = has_asked(config) or translator.stopped or breakpoints.may_stop(graph, run)
     if not (stopped or outcomes.output_of(graph)):
         return Outcome(RunStatus.SUCCESS, values=jsonable.plain(translator.values))
+    await backlog.flush()
     snapshot = await state_of(graph, config_for(decided.tenant, run.thread_id))
     outcome = outcomes.of_state(snapshot, RunStatus.SUCCESS)
     if not outcome.pending:

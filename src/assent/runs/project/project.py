@@ -20,7 +20,8 @@ from assent.runs.project.loader import LoadedGraphs
 from assent.threads.rows.state.checkpoints import Attempt
 
 if TYPE_CHECKING:
-    from assent.runs.project.graphs import AnyPregel, Saver
+    from assent.runs.checkpoints.saver import StoreSaver
+    from assent.runs.project.graphs import AnyPregel
 
 
 class Project:
@@ -43,7 +44,7 @@ class Project:
         return {name: self.failures.of_load(error) for name, error in self.loaded.failures.items()}
 
     @cached_property
-    def saver(self) -> Saver:
+    def saver(self) -> StoreSaver:
         from assent.runs.checkpoints.saver import StoreSaver
 
         return StoreSaver(self._store)
@@ -98,8 +99,13 @@ def has_asked(config: Mapping[str, Any]) -> bool:
 
 
 def config_for(tenant: str, thread_id: str, *, attempt: Attempt | None = None, **configurable: Any) -> dict[str, Any]:
-    """A config with a thread and, under a key that clients cannot set, its tenant and the writing attempt."""
+    """A config with a thread and its scope."""
+    named = {"thread_id": thread_id, "checkpoint_ns": "", **configurable}
+    return {"configurable": {**named, **scope_of(tenant, attempt)}}
+
+
+def scope_of(tenant: str, attempt: Attempt | None, **read: Any) -> dict[str, Any]:
+    """The tenant and the writing attempt, under a key that clients cannot set."""
     from assent.runs.checkpoints.saver import SCOPE, Scope
 
-    named = {"thread_id": thread_id, "checkpoint_ns": "", **configurable}
-    return {"configurable": {**named, SCOPE: Scope(tenant, attempt)}}
+    return {SCOPE: Scope(tenant, attempt, **read)}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from assent.audit.refusals import noted
 from assent.errors import AssentError, BadRequest, Conflict, Forbidden, HandlerRefused, Invalid, NotFound, ThreadWaits
@@ -20,7 +21,7 @@ from assent.outbox.targets import Targets
 from assent.review.threads import withdrawal
 from assent.review.threads.answers import require_withdrawal
 from assent.review.threads.open_items import open_items
-from assent.review.threads.secrets import Secrets, View, require_all_unmasked
+from assent.review.threads.secrets import Secrets, View, masking_by_id, require_all_unmasked
 from assent.review.threads.withdrawal import promote_next
 from assent.runs import cancellation as cancelling
 from assent.runs.assistants.assistants import Assistants
@@ -38,6 +39,8 @@ from assent.threads.rows import frames, runs, threads
 from assent.threads.rows.state import checkpoints
 from assent.threads.run_requests import Place, RunRequest
 from assent.threads.visible_threads import no_thread, on_thread
+
+T = TypeVar("T")
 
 Starting = Callable[[Tx], tuple[Run, Cancelled]]
 ReadOutcome = Callable[[str, str, str], Awaitable[Outcome]]
@@ -80,11 +83,18 @@ class Runs:
         self, caller: Principal, thread_id: str | None, request: RunRequest, *, run_id: str | None = None
     ) -> Run:
         """Starts or enqueues a run. Without a thread, it gets a temporary one that is deleted when the run ends."""
-        starting = await self._prepared(caller, thread_id, request, run_id or new_id())
-        async with self._secrets.refusals(caller, thread_id), noted(self._store, caller):
-            run, replaced = await self._store.write(caller.tenant, starting)
-        await self._stop(caller.tenant, replaced)
+        run, _ = await self._created(caller, thread_id, request, run_id or new_id(), lambda tx: None)
         return run
+
+    async def _created(
+        self, caller: Principal, thread_id: str | None, request: RunRequest, run_id: str, also: Callable[[Tx], T]
+    ) -> tuple[Run, T]:
+        """The new run, and what `also` reads in its transaction."""
+        starting = await self._prepared(caller, thread_id, request, run_id)
+        async with self._secrets.refusals(caller, thread_id), noted(self._store, caller):
+            (run, replaced), read = await self._store.write(caller.tenant, lambda tx: (starting(tx), also(tx)))
+        await self._stop(caller.tenant, replaced)
+        return run, read
 
     async def begin(
         self, caller: Principal, thread_id: str | None, request: RunRequest, *, only_end: bool = False
@@ -94,10 +104,13 @@ class Runs:
         run_id = new_id()
         subscription = self._bus.follow(Topic(caller.tenant, run_id), only_end=only_end)
         try:
-            run = await self.create(caller, thread_id, request, run_id=run_id)
             if thread_id is None:
+                run = await self.create(caller, thread_id, request, run_id=run_id)
                 return run, self.guarded(subscription, caller, run.thread_id)
-            return run, await self.shown(subscription, caller, thread_id)
+            masking = partial(masking_by_id, caller=caller, thread_id=thread_id)
+            run, masked = await self._created(caller, thread_id, request, run_id, masking)
+            view = self._secrets.view_with(caller, masked)
+            return run, view.following(self.guarded(subscription, caller, thread_id))
         except BaseException:
             subscription.close()
             raise

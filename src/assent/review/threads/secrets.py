@@ -224,7 +224,11 @@ class Secrets:
     async def view_of(self, caller: Principal, thread_id: str) -> View:
         """The same by the thread's id, for frames and runs: the state of the thread is not read. The items of a deleted
         thread are unknown: only names identify its secrets."""
-        covering, reveals, thread = await self._store.read(caller.tenant, _masking_by_id, caller, thread_id)
+        return self.view_with(caller, await self._store.read(caller.tenant, masking_by_id, caller, thread_id))
+
+    def view_with(self, caller: Principal, masking: Masking) -> View:
+        """The same with the masking that the caller's transaction has read."""
+        covering, reveals, thread = masking
         return View(self._store, caller, thread, covering, reveals=reveals)
 
     @asynccontextmanager
@@ -250,7 +254,10 @@ def _masking_for(tx: Tx, caller: Principal, thread: Thread, reveal: bool) -> tup
     return secrets.covering(tx, thread, asked), reveal and may_reveal(tx, caller, asked)
 
 
-def _masking_by_id(tx: Tx, caller: Principal, thread_id: str) -> tuple[Covering | None, bool, Thread | None]:
+Masking = tuple[Covering | None, bool, Thread | None]
+
+
+def masking_by_id(tx: Tx, caller: Principal, thread_id: str) -> Masking:
     thread = threads.get(tx, thread_id, values=False)
     if thread is None:
         return covering(tx, thread_id), False, None

@@ -17,8 +17,9 @@ from assent.kernel.limits import MOST_LISTED
 from assent.runs.engine.stream import MODES
 from assent.runs.runs import Runs
 from assent.surfaces.api.langgraph import streams, thread_views
-from assent.surfaces.api.langgraph.routing import router
+from assent.surfaces.api.langgraph.routing import DirectRoute, router
 from assent.surfaces.api.langgraph.runbody import CancelBody, RunBody, RunField
+from assent.surfaces.http import routing
 from assent.surfaces.http.authentication import Caller
 from assent.surfaces.http.limits.execution import Executing, Execution
 from assent.threads.bus import Subscription
@@ -37,8 +38,9 @@ _THREAD_MODES = ("run_modes", "lifecycle", STATE_UPDATE)
 
 
 def routes(runs: Runs) -> APIRouter:
-    api = router("", "runs")
-    _add_starts(api, runs)
+    api, starts = router("", "runs"), router("", "runs", DirectRoute)
+    _add_starts(starts, runs)
+    routing.add(api, starts)
     _add_batches(api, runs)
     _add_joins(api, runs)
     _add_rows(api, runs)

@@ -156,11 +156,10 @@ class Runs:
 
         def started(tx: Tx) -> tuple[Run, Cancelled]:
             """Locks the thread first, so that runs are ordered by this lock before other waits."""
-            if thread_id is not None:
-                threads.lock(tx, thread_id, values=False)
+            locked = threads.lock(tx, thread_id, values=False) if thread_id is not None else None
             chosen = assistant(tx)
             effective = _durable(request) if self._is_gated(chosen.graph_id) else request
-            return start(tx, caller, chosen, effective, strategy, place, run_id)
+            return start(tx, caller, chosen, effective, strategy, place, run_id, locked)
 
         return started
 

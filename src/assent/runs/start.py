@@ -39,9 +39,11 @@ def start(
     strategy: Strategy,
     place: Place,
     run_id: str,
+    locked: Thread | None,
 ) -> tuple[Run, Cancelled]:
-    """The new run, and the runs that it replaces. Answers are exempt from the quota, since they end a wait."""
-    thread = _thread_for(tx, caller, assistant, request, place)
+    """The new run, and the runs that it replaces. `locked`: the thread, if there is one. Answers are exempt from the
+    quota, since they end a wait."""
+    thread = _thread_for(tx, caller, assistant, request, place, locked)
     request = resumed_from_outside(tx, thread, request)
     if not request.answers:
         quotas.require_run(tx)
@@ -102,12 +104,14 @@ def _with_comments(
     return {**kept, DECISION: {"item_id": asked.id, "comments": list(said)}} if asked and said else kept
 
 
-def _thread_for(tx: Tx, caller: Principal, assistant: Assistant, request: RunRequest, place: Place) -> Thread:
-    """Locks the thread, or creates it if the request allows. A thread without a graph gets the graph of its first run
+def _thread_for(
+    tx: Tx, caller: Principal, assistant: Assistant, request: RunRequest, place: Place, locked: Thread | None
+) -> Thread:
+    """The locked thread, or a new one if the request allows. A thread without a graph gets the graph of its first run
     now; other threads get it when the run begins."""
     stamp = {"graph_id": assistant.graph_id, "assistant_id": assistant.id}
     thread_id, visible = place.thread_id, place.visible
-    if thread_id is None or (request.create_thread and threads.get(tx, thread_id) is None):
+    if thread_id is None or (request.create_thread and locked is None):
         if thread_id is not None:
             chosen_ids.require_free(tx, caller, thread_id)
         thread_id, visible = thread_id or new_id(), None  # a caller sees the threads that they make
@@ -115,7 +119,7 @@ def _thread_for(tx: Tx, caller: Principal, assistant: Assistant, request: RunReq
         threads.insert(tx, thread_id, metadata, owner=caller.actor, visibility=place.visibility)
         if lifetime := request.lifetime or place.lifetime:
             threads.set_lifetime(tx, thread_id, lifetime)
-    thread = threads.lock(tx, thread_id, values=False)
+    thread = locked or threads.lock(tx, thread_id, values=False)
     if thread is None or not thread.shown_to(visible):
         raise NotFound(NO_THREAD)
     if thread.graph_id is None:

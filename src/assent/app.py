@@ -387,7 +387,9 @@ def _dispatch(store: Store, project: Project, settings: Settings) -> tuple[Bus, 
     if _on_sqlite(settings):
         memory = MemoryBus(store)
         runner = Runner(store, project, memory, **limits)
-        return memory, EmbeddedQueue(store, runner.execute, lock=_lock_file(settings), **options)
+        return memory, EmbeddedQueue(
+            store, runner.execute, lock=_lock_file(settings), prepare=runner.prepare, **options
+        )
     from assent.runs.bus.postgres import PostgresBus
     from assent.runs.queues.procrastinate import ProcrastinateQueue
 

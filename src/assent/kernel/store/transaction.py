@@ -58,6 +58,9 @@ class Clock(Protocol):
 class Places(Protocol):
     """The free execution slots of this process."""
 
+    prepare: Callable[[Tx, Any], Any]
+    """Reads what a run begins with, in the transaction that begins it."""
+
     def take(self) -> bool: ...
 
     def leave(self) -> None: ...
@@ -135,6 +138,10 @@ class Tx:
     def take_place(self) -> bool:
         """Reserves a slot of this process; on success the caller must begin a run and hand it over as begun."""
         return self._places is not None and self._places.take()
+
+    def prepare(self, run: Any) -> Any:
+        """What the run, which has a slot, begins with."""
+        return None if self._places is None else self._places.prepare(self, run)
 
     def ring(self, bell: str) -> None:
         """Calls this process' listeners of the bell if, and only if, this transaction commits."""

@@ -71,6 +71,13 @@ class Runner:
         except Fenced:
             log.warning("attempt was fenced", extra={"run_id": run.id, "attempt": run.attempt})
 
+    def prepare(self, tx: Tx, run: Run) -> _Standing | None:
+        """What the run begins with. An unreadable checkpoint fails the run, not the transaction that begins it."""
+        try:
+            return _standing(tx, run, self._project.saver) if run.graph_id in self._project.graphs else None
+        except AssentError:
+            return None
+
     async def _presentable(self, feed: Feed, outcome: Outcome) -> Outcome:
         """Fails a run whose question cannot be shown to a person."""
         if not outcome.pending:
@@ -108,7 +115,7 @@ class Runner:
         """The outcome of the graph, or a failure if the run has used up its attempts or its actor was dismissed."""
         if reason := await self._given_up(tenant, run):
             return await uncancelled(self._failed(tenant, run, feed, RuntimeError(reason), SHOWN))
-        standing = await self._store.write(tenant, _standing, run, self._project.saver)
+        standing = run.prepared or await self._store.write(tenant, _standing, run, self._project.saver)
         if standing.dismissed is not None:
             return await uncancelled(self._refused(tenant, run, feed, standing.dismissed))
         return await self._stream(tenant, run, feed, backlog, standing)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from assent.kernel.store.ports import Store
 from assent.kernel.store.transaction import Handover, Tx
 from assent.runs.engine.attempts import Attempts, Execute, Holds
 from assent.runs.queues.places import Places
+from assent.threads.model.runs import Run
 from assent.threads.rows import runs
 
 log = logging.getLogger(__name__)
@@ -34,14 +35,15 @@ class EmbeddedQueue:
         concurrency: int,
         patience: float = 10,
         holds: Holds = lambda graph_id: False,
+        prepare: Callable[[Tx, Run], Any] = lambda tx, run: None,
     ) -> None:
-        """`patience`: seconds that runs may continue during a stop."""
+        """`patience`: seconds that runs may continue during a stop. `prepare`: reads what a run begins with."""
         self._store = store
         self._patience = patience
         self._attempts = Attempts(store, execute, holds)
         self._lock_path = lock
         self._lock: IO[str] | None = None
-        self.places = Places(concurrency)
+        self.places = Places(concurrency, prepare)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._cancelled: set[asyncio.Task[None]] = set()
         self._closing = asyncio.Event()

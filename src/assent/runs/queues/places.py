@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from threading import Lock
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+from assent.kernel.store.transaction import Tx
+from assent.threads.model.runs import Run
 
 _Waiting: TypeAlias = tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]
 
 
 class Places:
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, prepare: Callable[[Tx, Run], Any] = lambda tx, run: None) -> None:
+        self.prepare = prepare
         self._lock = Lock()
         self._free = count
         self._waiting: OrderedDict[str, deque[_Waiting]] = OrderedDict()

@@ -74,6 +74,8 @@ class Run:
     """The position of the thread, by `checkpoints.heads`, when a decision let this run pass its breakpoint."""
     lost: int = 0
     """The number of attempts that ended because their process died."""
+    prepared: Any = field(default=None, compare=False, repr=False)
+    """What the attempt begins with, if the transaction that began it has read that."""
 
     @property
     def named_by(self) -> str | None:

@@ -141,7 +141,7 @@ def promote(tx: Tx, thread_id: str, *, waits: bool, present: Sequence[Run] | Non
     head = None if _running(present) else next_in_line(_pending(present), waits=waits, now=tx.now())
     if head is not None:
         turn = "" if head.answers else f"{tx.tenant} {head.actor}"
-        tx.hand_over(head.id, begun=_begun(tx, head) if tx.take_place() else None, turn=turn)
+        tx.hand_over(head.id, begun=_prepared(tx, head) if tx.take_place() else None, turn=turn)
     return head
 
 
@@ -241,6 +241,11 @@ def _continue(tx: Tx, thread: Thread) -> None:
     """Starts the next run, if there is one, and marks the thread busy."""
     if promote(tx, thread.id, waits=is_held(tx, thread)) is not None:
         threads.set_status(tx, thread.id, ThreadStatus.BUSY)
+
+
+def _prepared(tx: Tx, head: Run) -> Run:
+    begun = _begun(tx, head)
+    return replace(begun, prepared=tx.prepare(begun))
 
 
 def _begun(tx: Tx, head: Run) -> Run:

@@ -432,7 +432,7 @@ def _sender(
     carriers: dict[str, Carry] = {WEBHOOK: webhooks, RESUME: resumption, ANSWER: answers, GATE_ANSWER: answers.wake}
     if settings.audit_anchor_file is not None:
         carriers[AUDIT_HEAD] = HeadFile(settings.audit_anchor_file)
-    return Sender(store, carriers, alone=_on_sqlite(settings))
+    return Sender(store, carriers, alone=_on_sqlite(settings), at_once={RESUME: resumption.at_once})
 
 
 def _anchoring(store: Store, settings: Settings) -> Anchoring:

@@ -13,6 +13,7 @@ import httpcore
 import pytest
 
 from assent.errors import StoreBusy, Unavailable
+from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries, webhook_signatures
 from assent.outbox import sender as module
 from assent.outbox.addresses import LOOPBACK, Allowed
@@ -58,6 +59,12 @@ async def sending(
 
 async def add(store: AnyStore, target: str, body: str = '{"run_id":"r1"}') -> str:
     return await store.write(TENANT, deliveries.add, WEBHOOK, subject="run:r1", target=target, body=body)
+
+
+async def resume(store: AnyStore, wait: timedelta = timedelta()) -> str:
+    return await store.write(
+        TENANT, deliveries.add, RESUME, subject="item:i1", target="thread:t1", body="{}", wait=wait
+    )
 
 
 async def row(store: AnyStore, delivery_id: str) -> Delivery:
@@ -281,7 +288,7 @@ async def test_sender_continues_after_store_errors(store: AnyStore, receiver: Re
     write, broken = store.write, [Unavailable("no room"), Unavailable("no room"), RuntimeError("a bug")]
 
     async def flaky(tenant: str | None, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if function is deliveries.claim and broken:
+        if function is module._claim and broken:
             raise broken.pop()
         return await write(tenant, function, *args, **kwargs)
 
@@ -318,9 +325,61 @@ async def test_unanswered_webhooks_do_not_delay_decisions(store: AnyStore) -> No
         await add(store, f"https://one.example/{number}")
     sender = Sender(store, {WEBHOOK: never, RESUME: arrives}, alone=True)
     await sender.open()
-    await store.write(TENANT, deliveries.add, RESUME, subject="item:i1", target="thread:t1", body="{}")
+    await resume(store)
     await asyncio.wait_for(carried.wait(), PATIENCE)
     await sender.close(patience=0)
+
+
+@both_databases
+@pytest.mark.parametrize("outcome", [True, False, ZeroDivisionError])
+async def test_delivery_at_once_arrives_in_one_transaction_or_is_claimed(store: AnyStore, outcome: Any) -> None:
+    claimed: list[str] = []
+
+    def arrives(tx: Tx, delivery: Delivery) -> bool:
+        deliveries.add(tx, "effect", subject="run:r1", target="none", body="{}", delivery_id="effect")
+        if outcome is ZeroDivisionError:
+            raise outcome
+        return bool(outcome)
+
+    async def carries(delivery: Delivery) -> Failure | None:
+        claimed.append(delivery.id)
+        return None
+
+    earlier = await add(store, "https://one.example")
+    sender = Sender(store, {WEBHOOK: carries, RESUME: carries}, alone=True, at_once={RESUME: arrives})
+    await sender.open()
+    await becomes(store, earlier, arrived)  # the first round is over
+    delivery_id = await resume(store)
+    settled = await becomes(store, delivery_id, arrived)
+    await sender.close(patience=PATIENCE)
+    assert (settled.attempts, settled.failure, settled.body) == (1, None, "")
+    assert settled.attempted_at is not None
+    assert claimed == ([earlier] if outcome is True else [earlier, delivery_id])
+    effect = await store.read(TENANT, deliveries.get, "effect")
+    assert (effect is not None) == (outcome is True), "a transaction that did not deliver leaves nothing"
+
+
+@both_databases
+async def test_delayed_delivery_is_not_made_at_once(store: AnyStore) -> None:
+    tried: list[str] = []
+
+    def arrives(tx: Tx, delivery: Delivery) -> bool:
+        tried.append(delivery.id)
+        return True
+
+    delayed = await resume(store, wait=timedelta(hours=1))
+    with pytest.raises(AssertionError):
+        await store.write(TENANT, _arrived, delayed, arrives)
+    assert tried == []
+    due = await resume(store)
+    await store.write(TENANT, _arrived, due, arrives)
+    with pytest.raises(AssertionError):
+        await store.write(TENANT, _arrived, due, arrives)
+    assert tried == [due], "control: a new one that is due is delivered, and only once"
+
+
+def _arrived(tx: Tx, delivery_id: str, arrives: Callable[[Tx, Delivery], bool]) -> None:
+    assert deliveries.arrive(tx, delivery_id, arrives) is not None
 
 
 @both_databases

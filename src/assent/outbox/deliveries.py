@@ -7,7 +7,7 @@ is no longer the latest.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -32,12 +32,13 @@ from assent.identity.model.visibility import OpenTo
 from assent.identity.rows.visibility import is_visible
 from assent.kernel.ids import new_id
 from assent.kernel.store.paging import Keyset, Page
+from assent.kernel.store.prepared import Prepared
 from assent.kernel.store.tables import TENANT, deliveries, items, runs, threads
 from assent.kernel.store.transaction import Tx
-from assent.outbox.model import GATE_ANSWER, RESUME, Delivery, DeliveryStatus, Failure, delay_after
+from assent.outbox.model import GATE_ANSWER, RESUME, Delivery, DeliveryStatus, Due, Failure, NotCarried, delay_after
 
 BELL = "deliveries"
-"""Rung by a transaction that adds a delivery, for the sender of this process."""
+"""Rung by a transaction that adds a delivery, for the sender of this process, with those that are due at its commit."""
 
 _OF_RUN = and_(
     runs.c.tenant_id == deliveries.c.tenant_id,
@@ -90,6 +91,23 @@ _SETTLE = (
         failure=bindparam("new_failure"),
         body=bindparam("new_body"),
         attempts=deliveries.c.attempts - bindparam("uncounted", value=0, type_=deliveries.c.attempts.type),
+    )
+)
+_DUE_NOW = Prepared(
+    select(deliveries)
+    .where(*_ONE, deliveries.c.status == DeliveryStatus.PENDING, deliveries.c.attempts == 0)
+    .where(deliveries.c.due_at <= bindparam("now"))
+)
+_ARRIVE = Prepared(
+    update(deliveries)
+    .where(*_ONE, deliveries.c.status == DeliveryStatus.PENDING, deliveries.c.attempts == 0)
+    .values(
+        status=DeliveryStatus.DELIVERED,
+        attempts=1,
+        attempted_at=bindparam("now"),
+        delivered_at=bindparam("now"),
+        due_at=None,
+        body=bindparam("new_body"),
     )
 )
 _RETRY = (
@@ -161,8 +179,22 @@ def add(
         due_at=tx.now() + wait,
         created_at=tx.now(),
     )
-    tx.ring(BELL)
+    tx.ring(BELL, *(() if wait else (Due(tx.tenant, delivery_id, kind),)))
     return delivery_id
+
+
+def arrive(tx: Tx, delivery_id: str, carry: Callable[[Tx, Delivery], bool]) -> Delivery | None:
+    """Carries a delivery that nobody has attempted, and records its arrival, in this transaction. None if it is not due
+    any more; raises `NotCarried`, which undoes everything, if it has to be attempted by a claim. The row is changed
+    last, so that the locks of `carry` come first, as in other transactions."""
+    row = tx.first(_DUE_NOW, id=delivery_id, now=tx.now())
+    if row is None:
+        return None
+    delivery = _delivery(row)
+    kept = delivery.body if delivery.kind == GATE_ANSWER else ""
+    if not carry(tx, delivery) or not tx.change(_ARRIVE, id=delivery_id, now=tx.now(), new_body=kept):
+        raise NotCarried(delivery_id)
+    return replace(delivery, status=DeliveryStatus.DELIVERED, attempts=1)
 
 
 def claim(
@@ -318,5 +350,5 @@ def _delivery(row: Row[Any]) -> Delivery:
         delivered_at=row.delivered_at,
         failure=row.failure,
         created_at=row.created_at,
-        owner=row._mapping.get("owner"),
+        owner=getattr(row, "owner", None),
     )

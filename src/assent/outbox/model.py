@@ -59,6 +59,15 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
+class Due:
+    """A new delivery that is due at the commit of its cause."""
+
+    tenant: str
+    id: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """Why an attempt failed. `final`: a retry cannot help; `wait` is the delay that the receiver asked for. Not
     `attempted`: it was not yet the time to send, which is tried again after exactly `wait`, and does not count."""
@@ -67,6 +76,10 @@ class Failure:
     final: bool = False
     wait: timedelta = timedelta()
     attempted: bool = True
+
+
+class NotCarried(Exception):
+    """The delivery cannot be carried in one transaction: it has to be claimed, and its attempt counts."""
 
 
 def delay_after(attempts: int, failure: Failure, *, dice: float) -> timedelta | None:

@@ -34,6 +34,11 @@ class Resumption:
         self._store = store
         self._end_thread = end_thread
 
+    def at_once(self, tx: Tx, delivery: Delivery) -> bool:
+        """Delivers in this transaction; False if that fails or takes more than one."""
+        body = jsontext.load(delivery.body)
+        return not _ends(body) and _resume(tx, delivery, body) is None
+
     async def __call__(self, delivery: Delivery) -> Failure | None:
         body = jsontext.load(delivery.body)
         try:

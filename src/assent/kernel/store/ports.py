@@ -49,8 +49,8 @@ class Store(Protocol):
     """Runs functions over transactions. A `tenant` of None opens one across tenants: for the system itself only."""
 
     queue: Queue | None
-    bells: dict[str, Callable[[], None]]
-    """Callbacks by bell, called right after the commit of a transaction that rang it."""
+    bells: dict[str, Callable[..., None]]
+    """Callbacks by bell, called right after the commit of a transaction that rang it, with what it was rung about."""
     limits: Limits
     usage: Usage
     marks: Marks

@@ -116,7 +116,7 @@ class Tx:
         self._driver = _sqlite_driver(connection)
         self._now: datetime | None = None
         self.handovers: list[Handover] = []
-        self.bells: set[str] = set()
+        self.bells: dict[str, list[Any]] = {}
         self.failed = False
 
     @property
@@ -143,9 +143,10 @@ class Tx:
         """What the run, which has a slot, begins with."""
         return None if self._places is None else self._places.prepare(self, run)
 
-    def ring(self, bell: str) -> None:
-        """Calls this process' listeners of the bell if, and only if, this transaction commits."""
-        self.bells.add(bell)
+    def ring(self, bell: str, *about: Any) -> None:
+        """Calls this process' listener of the bell if, and only if, this transaction commits: once, with everything
+        that it was rung about."""
+        self.bells.setdefault(bell, []).extend(about)
 
     def all(self, statement: Statement, **params: Any) -> Sequence[Row[Any]]:
         return list(self._execute(statement, params))

@@ -58,7 +58,7 @@ class PostgresStore:
         self.url = url
         self.clock_offset = timedelta()
         self.queue: Queue | None = None
-        self.bells: dict[str, Callable[[], None]] = {}
+        self.bells: dict[str, Callable[..., None]] = {}
         self.limits = limits or Limits()
         self.usage = Usage()
         self.marks: Marks = no_marks
@@ -161,8 +161,8 @@ class PostgresStore:
             await self.queue.defer(raw.driver_connection, tx.handovers)
 
     def _ring(self, tx: Tx) -> None:
-        for bell in tx.bells & self.bells.keys():
-            self.bells[bell]()
+        for bell in tx.bells.keys() & self.bells.keys():
+            self.bells[bell](*tx.bells[bell])
 
     def _clock(self, connection: Connection) -> datetime:
         return clock(connection) + self.clock_offset

@@ -59,7 +59,7 @@ class _Job:
     result: Any = None
     error: BaseException | None = None
     handovers: list[Handover] = field(default_factory=list)
-    bells: set[str] = field(default_factory=set)
+    bells: dict[str, list[Any]] = field(default_factory=dict)
     read_only: bool = False
 
 
@@ -76,7 +76,7 @@ class SqliteStore:
         self.url = url
         self.clock_offset = timedelta()
         self.queue: Queue | None = None
-        self.bells: dict[str, Callable[[], None]] = {}
+        self.bells: dict[str, Callable[..., None]] = {}
         self.limits = limits or Limits()
         self.usage = Usage()
         self.marks: Marks = no_marks
@@ -193,7 +193,7 @@ class SqliteStore:
 
     def _attempt(self, job: _Job, connection: Connection, raw: sqlite3.Connection) -> None:
         """Runs one function of a group. Its failure undoes only itself."""
-        job.result, job.error, job.handovers, job.bells = None, None, [], set()
+        job.result, job.error, job.handovers, job.bells = None, None, [], {}
         places = self.queue.places if self.queue else None
         tx = Tx(connection, job.tenant, self._clock, places, self.limits, self.usage, self.marks)
         raw.execute("SAVEPOINT job")
@@ -255,8 +255,8 @@ class SqliteStore:
         for job in jobs:
             if self.queue is not None and job.handovers and job.error is None:
                 self.queue.take(job.handovers)
-            for bell in job.bells & self.bells.keys() if job.error is None else ():
-                self.bells[bell]()
+            for bell in job.bells.keys() & self.bells.keys() if job.error is None else ():
+                self.bells[bell](*job.bells[bell])
 
     def _clock(self, connection: Connection) -> datetime:
         """SQLite runs in this process, so its clock is this machine's."""

@@ -3,15 +3,17 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import bindparam, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from assent.errors import Conflict, Unavailable
 from assent.kernel.store.drivers.postgres import PostgresStore
 from assent.kernel.store.drivers.sqlite import SqliteStore
+from assent.kernel.store.tables import TENANT as TENANTS
 from assent.kernel.store.transaction import Tx
 from tests.contract.stores import AnyStore, all_at_once, both_databases, only_postgres, only_sqlite, opened, outside
 from tests.contract.tables import add, compare_and_set, notes, point, values
@@ -47,6 +49,52 @@ async def test_written_rows_are_there_after_reopening(database: str, store: AnyS
     await store.close()
     async with opened(database) as again:
         assert await again.read(TENANT, values) == {"one": 0}
+
+
+_NOTES = select(notes).where(notes.c.tenant_id == TENANTS, notes.c.slug == bindparam("slug"))
+_ANY_OF = select(notes.c.note_id).where(
+    notes.c.tenant_id == TENANTS, notes.c.slug.in_(bindparam("slugs", expanding=True))
+)
+_REWRITE = (
+    update(notes)
+    .where(notes.c.tenant_id == TENANTS, notes.c.slug == bindparam("which"))
+    .values(body=bindparam("text"), note_id=notes.c.note_id + bindparam("by", value=0))
+)
+
+
+async def test_repeated_statement_gives_the_same_rows_as_the_first_time(store: AnyStore) -> None:
+    """On SQLite, further executions go past SQLAlchemy."""
+    at, body = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC), {"long": 2**70, "list": [1.0, None]}
+
+    def repeat(tx: Tx) -> None:
+        tx.insert(notes, note_id=1, slug="a", at=at, body=body)
+        for _ in range(4):
+            [row] = tx.all(_NOTES, slug="a")
+            assert (row.note_id, row.slug, row.at, row.body, tuple(row)) == (
+                1,
+                "a",
+                at,
+                body,
+                (TENANT, 1, "a", at, body),
+            )
+            assert tx.first(_NOTES, slug="b") is None
+            assert [row.note_id for row in tx.all(_ANY_OF, slugs=["a", "b"])] == [1]
+            assert tx.all(_ANY_OF, slugs=[]) == []
+
+    await store.write(TENANT, repeat)
+    assert await store.read("other", lambda tx: tx.all(_NOTES, slug="a")) == []
+
+
+async def test_repeated_change_takes_each_executions_values(store: AnyStore) -> None:
+    def repeat(tx: Tx) -> list[Any]:
+        tx.insert(notes, note_id=1, slug="a")
+        for number in range(3):
+            assert tx.change(_REWRITE, which="a", text={"n": number}) == 1
+        assert tx.change(_REWRITE, which="b", text=None) == 0
+        assert tx.change(_REWRITE, which="a", text=None, by=5) == 1, "a default gives way to a value"
+        return [(row.note_id, row.body) for row in tx.all(_NOTES, slug="a")]
+
+    assert await store.write(TENANT, repeat) == [(6, None)]
 
 
 async def test_call_on_a_closed_store_raises(store: AnyStore) -> None:

@@ -3,6 +3,8 @@
 SQLAlchemy takes several times as long to execute a small statement as SQLite does: it looks up the compiled form, makes
 a context, a result and its metadata each time. A prepared statement keeps its SQL, the order of its parameters, and the
 converters of its values. Postgres executes the statement as it is: there the round trip costs far more than this.
+
+A statement is prepared at its second execution, if it can be: those that are built for one execution never are.
 """
 
 from __future__ import annotations
@@ -10,10 +12,11 @@ from __future__ import annotations
 import sqlite3
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
-from sqlalchemy import Dialect, Select, Table, insert
+from sqlalchemy import Delete, Dialect, Executable, Select, Table, Update, insert
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import ClauseElement
@@ -32,10 +35,44 @@ class Prepared:
         self._compiled: _Compiled | None = None
 
     def execute(self, raw: sqlite3.Connection, dialect: Dialect, params: Mapping[str, Any]) -> DriverResult:
-        compiled = self._compiled
-        if compiled is None:
-            compiled = self._compiled = _Compiled(self.statement, dialect, self._columns)
+        compiled = self._compiled or self._compile(dialect)
         return DriverResult(driven(raw, compiled.sql, compiled.values(params)), compiled.row)
+
+    def checked(self, dialect: Dialect) -> Prepared:
+        """This one, or a `TypeError` if it cannot be prepared."""
+        self._compile(dialect)
+        return self
+
+    def _compile(self, dialect: Dialect) -> _Compiled:
+        self._compiled = _Compiled(self.statement, dialect, self._columns)
+        return self._compiled
+
+
+def repeated(statement: Executable, dialect: Dialect) -> Prepared | None:
+    """The prepared form of a statement that was executed before; None of a new one, and of one that has none."""
+    if type(statement) not in (Select, Update, Delete):
+        return None
+    known = _known(statement)
+    if known.is_new:
+        known.is_new = False
+    elif known.prepared is None and not known.is_special:
+        try:
+            known.prepared = Prepared(statement).checked(dialect)
+        except TypeError:
+            known.is_special = True
+    return known.prepared
+
+
+@dataclass(slots=True)
+class _Known:
+    is_new: bool = True
+    is_special: bool = False
+    prepared: Prepared | None = None
+
+
+@lru_cache(maxsize=2048)
+def _known(statement: Executable) -> _Known:
+    return _Known()
 
 
 class DriverResult:
@@ -81,8 +118,10 @@ def insertion(table: Table, columns: tuple[str, ...], *, unless_taken: bool) -> 
 class _Compiled:
     def __init__(self, statement: ClauseElement, dialect: Dialect, columns: Sequence[str] | None) -> None:
         compiled = cast(SQLCompiler, statement.compile(dialect=dialect, column_keys=columns))
-        if compiled.post_compile_params:
+        if compiled.post_compile_params or compiled.update_prefetch or _has_defaults(compiled):
             raise TypeError(f"this statement depends on its values, so it cannot be prepared: {compiled}")
+        if compiled.effective_returning:
+            raise TypeError(f"this statement returns rows of a change, so it cannot be prepared: {compiled}")
         self.sql = str(compiled)
         self._places = [_place(name, compiled, dialect) for name in compiled.positiontup or ()]
         self.row = _row_maker(statement, dialect) if isinstance(statement, Select) else None
@@ -92,6 +131,12 @@ class _Compiled:
             constant if name is None else params[name] if convert is None else convert(params[name])
             for name, constant, convert in self._places
         )
+
+
+def _has_defaults(compiled: SQLCompiler) -> bool:
+    """Whether an execution may replace a value that the statement has; an insert has those of its columns."""
+    binds = () if compiled.isinsert else compiled.binds.values()
+    return any(not bind.required and (bind.callable is not None or not bind.unique) for bind in binds)
 
 
 def _place(name: str, compiled: SQLCompiler, dialect: Dialect) -> tuple[str | None, Any, Convert | None]:

@@ -36,7 +36,7 @@ from sqlalchemy.sql import visitors
 from sqlalchemy.sql.elements import BinaryExpression, BindParameter
 
 from assent.kernel.limits import Limits, Usage
-from assent.kernel.store.prepared import DriverResult, Prepared, driven, insertion
+from assent.kernel.store.prepared import DriverResult, Prepared, driven, insertion, repeated
 from assent.kernel.store.tables import TENANT
 
 T = TypeVar("T")
@@ -201,11 +201,14 @@ class Tx:
 
     def _run(self, statement: Statement, params: Any) -> Any:
         try:
-            if not isinstance(statement, Prepared):
-                return self._connection.execute(statement, params)
+            core = statement.statement if isinstance(statement, Prepared) else statement
             if self._driver is None:
-                return self._connection.execute(statement.statement, params)
-            return statement.execute(self._driver, self._connection.dialect, params)
+                return self._connection.execute(core, params)
+            dialect = self._connection.dialect
+            prepared = statement if isinstance(statement, Prepared) else repeated(core, dialect)
+            if prepared is None:
+                return self._connection.execute(core, params)
+            return prepared.execute(self._driver, dialect, params)
         except DBAPIError:
             self.failed = True
             raise

@@ -7,7 +7,7 @@ its metadata, and the gate adds them to the result of an approved call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -30,15 +30,16 @@ class Said:
         return {"actor": self.actor, "name": self.name, "text": self.text, "at": self.at.isoformat()}
 
 
-def said_on(tx: Tx, item: Item, words: Text) -> list[Said]:
+def said_on(tx: Tx, item: Item, words: Callable[[], Text]) -> list[Said]:
     """The comments since the agent asked its current question. `words` are the secrets to remove. An edit by a reviewer
     is a revision too, but not another question."""
     if not items.size_of_comments(tx, item.id)[0]:
         return []
+    known = words()
     asked = [revision for revision in items.revisions(tx, item.id) if not revision.edits]
     since = asked[-1].created_at if asked else None
     return [
-        Said(row.actor, name_of(tx, row.actor) or row.actor, words.without(row.text), row.at)
+        Said(row.actor, name_of(tx, row.actor) or row.actor, known.without(row.text), row.at)
         for row in items.comments_of(tx, item.id)
         if reaches_agent(item, row.actor)
         and (since is None or row.at >= since)

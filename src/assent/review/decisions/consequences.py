@@ -123,7 +123,7 @@ def message(
         if case.item.workspace_run_id is not None:
             return _wake_up(tx, case, payload, wait=grace)
         return callback(tx, case, payload, wait=grace)
-    said = comments.said_on(tx, case.item, case.words)
+    said = comments.said_on(tx, case.item, lambda: case.words)
     answer = as_asked(as_revised(verdicts), case.revision)
     value = _encoded(case, answer, said if kind != REVISION_REQUEST else [])
     told = [comment.to_json() for comment in said]
@@ -141,7 +141,7 @@ def _encoded(case: Case, answer: tuple[Verdict, ...], said: Sequence[Said]) -> J
 def heard_after(tx: Tx, passage: Passage) -> Passage:
     """With the comments that the result of an approved call tells its agent."""
     item = items.get(tx, passage.grant.item_id) if passage.grant and passage.passing in _RAN else None
-    said = comments.said_on(tx, item, case_of(tx, item).words) if item else []
+    said = comments.said_on(tx, item, lambda: case_of(tx, item).words) if item else []
     for comment in said:
         contributors.add(tx, str(item and item.thread_id), comment.actor)
     return replace(passage, comments=comments.spelled(said)) if said else passage

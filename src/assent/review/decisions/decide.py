@@ -210,7 +210,7 @@ def ask_for_revision(
         raise InvalidDecision(problems=[Problem("notes", "describe the change that is needed")])
     item.moved(ItemStatus.REVISION_REQUESTED)
     proposal = Proposal(revision, hash, notes=notes, grace=grace, via=via)
-    said = comments.said_on(tx, item, case.words) if not item.held else []
+    said = comments.said_on(tx, item, lambda: case.words) if not item.held else []
     verdicts = () if item.held else _feedback(case, "\n\n".join([notes, *([comments.spelled(said)] if said else [])]))
     decision, message = _decision(tx, caller, case, verdicts, proposal, closes=True, kind=REVISION_REQUEST)
     told = {"decision": decision.id, "revision": item.revision, "notes": case.words.without(notes), "via": via}

@@ -68,8 +68,19 @@ class ApprovalMiddleware(AgentMiddleware[GatedState, Any, Any]):
         self.idempotent = frozenset(idempotent)
         self.as_hitl_request = as_hitl_request
         self._inbox = checked(inbox)
+        self._schemas: dict[str, tuple[Any, Any, Json]] = {}
         for name, config in self.interrupt_on.items():
             _check(name, config)
+
+    def schema_of(self, name: str, tool: Any) -> Json:
+        """The schema of the tool's arguments. LangChain makes it anew each time, which takes longer than most steps of
+        the gate."""
+        known_tool, known_args, schema = self._schemas.get(name, (None, None, None))
+        written = getattr(tool, "args_schema", None)
+        if known_tool is None or known_tool is not tool or known_args is not written:
+            schema = args_schema(tool)
+            self._schemas[name] = (tool, written, schema)
+        return schema
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Handler) -> ToolMessage | Command[Any]:
         task, keeper, call = Task.current(), keeper_for(self._inbox), _ToolCall(self, request)
@@ -110,7 +121,7 @@ class _ToolCall:
 
     def asking(self) -> Asking:
         allowed = self._config["allowed_decisions"] if isinstance(self._config, Mapping) else VERBS
-        schema = args_schema(self._request.tool)
+        schema = self._middleware.schema_of(self.name, self._request.tool)
         return Asking(self._description(schema), allowed, schema, self._middleware.as_hitl_request)
 
     def declined(self, verdict: Verdict) -> ToolMessage:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Row, Table, bindparam, delete, func, literal_column, null, select, update
+from sqlalchemy import Row, Table, Update, bindparam, delete, func, literal_column, null, select, update
 
 from assent.kernel import jsontext
 from assent.kernel.canonical import Json
@@ -164,7 +165,7 @@ def insert(tx: Tx, item_id: str, revision: Revision, **columns: Any) -> Item:
         **_ranked({"risk": None, "expires_at": None, **columns}),
     )
     add_revision(tx, item_id, revision)
-    tx.ring(BELL)
+    _ring(tx, columns)
     item = get(tx, item_id)
     assert item is not None
     return item
@@ -200,11 +201,22 @@ def change(tx: Tx, item: Item, **columns: Any) -> Item:
         columns["open"] = status.open
     if not (columns.keys() <= {"claimed_by", "claimed_until", "owner"}):
         columns["updated_at"] = tx.now()
-    tx.change(_THIS.values(**_ranked(columns)), this=item.id)
-    tx.ring(BELL)
+    ranked = _ranked(columns)
+    tx.change(_setting(frozenset(ranked)), this=item.id, **{f"new_{name}": value for name, value in ranked.items()})
+    _ring(tx, columns)
     changed = get(tx, item.id)
     assert changed is not None
     return changed
+
+
+@lru_cache(maxsize=64)
+def _setting(names: frozenset[str]) -> Update:
+    return _THIS.values({name: bindparam(f"new_{name}", type_=items.c[name].type) for name in sorted(names)})
+
+
+def _ring(tx: Tx, columns: Mapping[str, Any]) -> None:
+    if columns.get("due_at") is not None:
+        tx.ring(BELL)
 
 
 def _ranked(columns: dict[str, Any]) -> dict[str, Any]:

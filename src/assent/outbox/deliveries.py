@@ -143,6 +143,12 @@ _RESUMING = (
     .order_by(deliveries.c.created_at, deliveries.c.delivery_id)
     .limit(1)
 )
+_LATEST = (
+    select(deliveries)
+    .where(deliveries.c.tenant_id == TENANT, deliveries.c.subject == bindparam("about"))
+    .order_by(deliveries.c.created_at.desc(), deliveries.c.delivery_id.desc())
+    .limit(1)
+)
 _UNDER_WAY = _BODIES_UNDER_WAY.with_only_columns(deliveries.c.delivery_id).limit(1)
 _WITHDRAW = delete(deliveries).where(*_ONE, deliveries.c.status == DeliveryStatus.PENDING, deliveries.c.attempts == 0)
 _RECALL = delete(deliveries).where(*_ONE, deliveries.c.status != DeliveryStatus.DELIVERED)
@@ -296,6 +302,11 @@ def recall(tx: Tx, delivery_id: str) -> bool:
 
 def get(tx: Tx, delivery_id: str, *, visible: OpenTo | None = None) -> Delivery | None:
     row = tx.first(_limited(tx, _BY_ID, visible), id=delivery_id)
+    return None if row is None else _delivery(row)
+
+
+def latest(tx: Tx, subject: str) -> Delivery | None:
+    row = tx.first(_LATEST, about=subject)
     return None if row is None else _delivery(row)
 
 

@@ -299,10 +299,9 @@ def _as_text(value: Json) -> str:
 
 def _delivery(tx: Tx, item: Item) -> View | None:
     """The latest delivery of the item."""
-    latest = deliveries.page(tx, status=None, subject=item.subject, limit=1, cursor=None).items
-    if not latest:
+    delivery = deliveries.latest(tx, item.subject)
+    if delivery is None:
         return None
-    delivery = latest[0]
     facts = {
         "id": delivery.id,
         "kind": delivery.kind,

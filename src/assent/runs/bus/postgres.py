@@ -19,6 +19,7 @@ from sqlalchemy import make_url
 
 from assent.errors import Unavailable
 from assent.kernel.background import Repeating, every
+from assent.kernel.store.drivers.pool import check_idle
 from assent.kernel.store.ports import Store
 from assent.runs.bus.batches import CHANNEL, PAUSE, FrameWriter
 from assent.runs.bus.followers import Row, TableFollower
@@ -73,7 +74,7 @@ class PostgresBus:
             max_idle=60,
             timeout=5,
             reconnect_timeout=1,  # a longer back-off delays the reconnect after a database restart
-            check=AsyncConnectionPool.check_connection,
+            check=check_idle,
             open=False,
         )
         try:

@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Iterable
+from typing import Any
 
 import psycopg
 from procrastinate import App, PsycopgConnector
@@ -19,14 +20,32 @@ from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager, NotificationCallback
 from procrastinate.schema import SchemaManager
 from psycopg.conninfo import conninfo_to_dict
+from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import make_url
 
 from assent.errors import ConfigError
+from assent.kernel.store.drivers.pool import check_idle
 
 SCHEMA = "assent_queue"
 QUEUE = "runs"
 
 _INSTALL_LOCK = 0x6173736E_0001
+_WITHOUT_HISTORY = """
+DROP TRIGGER IF EXISTS procrastinate_trigger_status_events_insert_v1 ON procrastinate_jobs;
+DROP TRIGGER IF EXISTS procrastinate_trigger_status_events_update_v1 ON procrastinate_jobs;
+DROP TRIGGER IF EXISTS procrastinate_trigger_scheduled_events_v1 ON procrastinate_jobs;
+DROP TRIGGER IF EXISTS procrastinate_trigger_abort_requested_events_v1 ON procrastinate_jobs;
+"""
+"""A row per change of a job, deleted with the job: the history of a run is in our own rows."""
+
+_FETCH = """
+SELECT id, status, task_name, priority, lock, queueing_lock, args, scheduled_at, queue_name, attempts, worker_id,
+    set_config('synchronous_commit', 'off', true)
+FROM procrastinate_fetch_job_v2(%(queues)s::varchar[], %(worker_id)s)
+"""
+"""Does not wait for the disk: the transaction that begins the run does, and a job that is fetched again before is
+harmless."""
+
 _PAUSE = 0.2
 
 log = logging.getLogger(__name__)
@@ -55,10 +74,15 @@ def new_app(url: str, stopping: asyncio.Event, *, connections: int) -> App:
         reconnect_timeout=1,  # a longer back-off delays the reconnect after a database restart
         kwargs={"options": options(url), "connect_timeout": 5, "application_name": "assent-queue"},
         configure=_without_transactions,
+        pool_factory=_pool,
     )
     app = App(connector=connector)
     app.job_manager = RetryingJobs(connector, stopping)
     return app
+
+
+def _pool(**options: Any) -> AsyncConnectionPool:
+    return AsyncConnectionPool(**{**options, "check": check_idle})
 
 
 async def _without_transactions(connection: psycopg.AsyncConnection) -> None:
@@ -76,7 +100,7 @@ async def install(url: str) -> None:
 
 
 async def _install(url: str) -> None:
-    schema = SchemaManager.get_schema()
+    schema = SchemaManager.get_schema() + _WITHOUT_HISTORY
     version = f"procrastinate {hashlib.sha256(schema.encode()).hexdigest()[:16]}"
     async with await psycopg.AsyncConnection.connect(conninfo(url)) as connection:
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", [_INSTALL_LOCK])
@@ -104,7 +128,8 @@ class RetryingJobs(JobManager):
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
         try:
-            return await super().fetch_job(queues, worker_id)
+            row = await self.connector.execute_query_one_async(_FETCH, queues=queues, worker_id=worker_id)
+            return None if row["id"] is None else Job.from_row(row)
         except ConnectorException as error:
             if not is_away(error):
                 raise

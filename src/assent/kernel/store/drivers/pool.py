@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import random
+import select
 import time
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from psycopg import AsyncConnection
 from psycopg.pq import TransactionStatus
+from psycopg_pool import AsyncConnectionPool
 from sqlalchemy.pool import ConnectionPoolEntry, Pool, PoolResetState
 
 from assent.errors import StoreBusy
@@ -92,6 +95,14 @@ def end_transaction(connection: Any, _record: object, state: PoolResetState) -> 
     its commit: the next transaction would then commit the rest of this one."""
     if state.asyncio_safe and connection.driver_connection.info.transaction_status in _OPEN:
         connection.rollback()
+
+
+async def check_idle(connection: AsyncConnection[Any]) -> None:
+    """Checks a connection of one of psycopg's pools without a round trip: a server that has closed it has sent that."""
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    if poll.poll(0):
+        await AsyncConnectionPool.check_connection(connection)
 
 
 class ElasticPool(Pool):

@@ -36,7 +36,7 @@ from sqlalchemy.sql import visitors
 from sqlalchemy.sql.elements import BinaryExpression, BindParameter
 
 from assent.kernel.limits import Limits, Usage
-from assent.kernel.store.prepared import DriverResult, Prepared, driven, insertion, repeated
+from assent.kernel.store.prepared import DriverResult, Prepared, driven, driver_of, insertion, repeated
 from assent.kernel.store.tables import TENANT
 
 T = TypeVar("T")
@@ -113,7 +113,7 @@ class Tx:
         self.limits = limits or Limits()
         self.usage = usage or Usage()
         self.marks = marks
-        self._driver = _sqlite_driver(connection)
+        self._driver = driver_of(connection)
         self._now: datetime | None = None
         self.handovers: list[Handover] = []
         self.bells: dict[str, list[Any]] = {}
@@ -173,7 +173,7 @@ class Tx:
     def sql(self, statement: str, params: Any = ()) -> DriverResult | CursorResult[Any]:
         """Plain SQL in the driver's style, for the few hot statements. It has to name its tenant."""
         try:
-            if self._driver is None:
+            if not isinstance(self._driver, sqlite3.Connection):
                 return self._connection.exec_driver_sql(statement, params)
             _refuse_control(self._connection, None, statement)
             return DriverResult(driven(self._driver, statement, params))
@@ -196,7 +196,7 @@ class Tx:
 
     def _insert(self, table: Table, row: dict[str, Any], *, unless_taken: bool) -> Any:
         if self._driver is not None:
-            return self._run(insertion(table, tuple(row), unless_taken=unless_taken), row)
+            return self._run(insertion(self.dialect, table, tuple(row), unless_taken=unless_taken), row)
         return self._run(insert_unless_taken(table) if unless_taken else insert_into(table), row)
 
     def _run(self, statement: Statement, params: Any) -> Any:
@@ -204,11 +204,10 @@ class Tx:
             core = statement.statement if isinstance(statement, Prepared) else statement
             if self._driver is None:
                 return self._connection.execute(core, params)
-            dialect = self._connection.dialect
-            prepared = statement if isinstance(statement, Prepared) else repeated(core, dialect)
+            prepared = statement if isinstance(statement, Prepared) else repeated(core, self._connection.dialect)
             if prepared is None:
                 return self._connection.execute(core, params)
-            return prepared.execute(self._driver, dialect, params)
+            return prepared.execute(self._driver, self._connection, params)
         except DBAPIError:
             self.failed = True
             raise
@@ -282,8 +281,3 @@ def insert_into(table: Table) -> Any:
 @lru_cache(maxsize=256)
 def insert_unless_taken(table: Table) -> Any:
     return postgresql.insert(table).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
-
-
-def _sqlite_driver(connection: Connection) -> sqlite3.Connection | None:
-    raw = connection.connection.driver_connection
-    return raw if isinstance(raw, sqlite3.Connection) else None

@@ -114,11 +114,10 @@ def of_status(tx: Tx, statuses: Sequence[RunStatus]) -> list[Run]:
 
 def begin(tx: Tx, run_id: str) -> Run | None:
     """Starts the next attempt of a run, if it is still that run's turn; otherwise returns None."""
-    run = get(tx, run_id)
-    thread = threads.lock(tx, run.thread_id, values=False) if run else None
-    if run is None or thread is None:
+    thread = threads.lock_of_run(tx, run_id)
+    if thread is None:
         return None
-    present = active(tx, run.thread_id)
+    present = active(tx, thread.id)
     head = next_in_line(_pending(present), waits=is_held(tx, thread), now=tx.now())
     return None if _running(present) or head is None or head.id != run_id else _begun(tx, head)
 

@@ -16,6 +16,7 @@ from assent.kernel.store.tables import (
     checkpoint_writes,
     checkpoints,
     contributors,
+    runs,
     thread_values,
     threads,
 )
@@ -28,11 +29,16 @@ _THIS_ROW = (threads.c.tenant_id == TENANT, threads.c.thread_id == bindparam("id
 _ONE = select(*(whole_values.WHOLE if column.name == "values" else column for column in threads.c)).where(*_THIS_ROW)
 _BY_ID = Prepared(_ONE)
 _LOCK = Prepared(_ONE.with_for_update())
-_ONE_WITHOUT_VALUES = select(
-    *(null().label("values") if column.name == "values" else column for column in threads.c)
-).where(*_THIS_ROW)
+_WITHOUT_VALUES = select(*(null().label("values") if column.name == "values" else column for column in threads.c))
+_ONE_WITHOUT_VALUES = _WITHOUT_VALUES.where(*_THIS_ROW)
 _BY_ID_WITHOUT_VALUES = Prepared(_ONE_WITHOUT_VALUES)
 _LOCK_WITHOUT_VALUES = Prepared(_ONE_WITHOUT_VALUES.with_for_update())
+_OF_RUN = select(runs.c.thread_id).where(runs.c.tenant_id == TENANT, runs.c.run_id == bindparam("run"))
+_LOCK_OF_RUN = Prepared(
+    _WITHOUT_VALUES.where(
+        threads.c.tenant_id == TENANT, threads.c.thread_id == _OF_RUN.scalar_subquery()
+    ).with_for_update()
+)
 _STAMP = Prepared(select(threads.c.graph_id, threads.c.assistant_id).where(*_THIS_ROW))
 _TURN_ENDED = bindparam("turn_ended", type_=threads.c.turn_ended_at.type)
 _THIS = update(threads).where(*_THIS_ROW)
@@ -114,6 +120,12 @@ def get(tx: Tx, thread_id: str, *, values: bool = True) -> Thread | None:
 def lock(tx: Tx, thread_id: str, *, values: bool = True) -> Thread | None:
     """Values can be large, and changes to runs do not need them."""
     row = tx.first(_LOCK if values else _LOCK_WITHOUT_VALUES, id=thread_id)
+    return None if row is None else thread_of(row)
+
+
+def lock_of_run(tx: Tx, run_id: str) -> Thread | None:
+    """The thread of this run, without its values."""
+    row = tx.first(_LOCK_OF_RUN, run=run_id)
     return None if row is None else thread_of(row)
 
 

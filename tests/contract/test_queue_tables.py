@@ -6,15 +6,19 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Any
 
 import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import make_url
 
 from assent.errors import ConfigError
 from assent.kernel.store import migrations
+from assent.kernel.store.drivers.pool import check_idle
 from assent.kernel.store.tables import metadata
 from assent.runs.queues import jobs
 from tests.contract.stores import outside
@@ -58,6 +62,27 @@ async def test_queue_tables_of_another_version_are_replaced(url: str) -> None:
     await jobs.install(url)
     with psycopg.connect(url) as connection:
         connection.execute(f"SELECT count(*) FROM {jobs.SCHEMA}.procrastinate_events")
+
+
+async def test_change_of_a_job_leaves_no_history(url: str) -> None:
+    await jobs.install(url)
+    with psycopg.connect(url, autocommit=True, options=jobs.options(url)) as connection:
+        connection.execute("INSERT INTO procrastinate_jobs (queue_name, task_name) VALUES ('runs', 'run')")
+        connection.execute("UPDATE procrastinate_jobs SET status = 'doing'")
+        assert connection.execute("SELECT count(*) FROM procrastinate_events").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("check", [check_idle, None])
+async def test_pool_replaces_a_connection_that_the_server_has_closed(url: str, check: Any) -> None:
+    async with AsyncConnectionPool(url, min_size=1, max_size=1, check=check, kwargs={"autocommit": True}) as pool:
+        async with pool.connection() as connection:
+            pid = connection.info.backend_pid
+        with psycopg.connect(url, autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
+        lost = nullcontext() if check else pytest.raises(psycopg.OperationalError)
+        with lost:
+            async with pool.connection() as connection:
+                assert await (await connection.execute("SELECT 1")).fetchone() == (1,)
 
 
 async def test_role_without_the_create_right_gets_an_error(url: str) -> None:

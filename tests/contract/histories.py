@@ -42,13 +42,15 @@ class State(TypedDict, total=False):
     act: tuple[str, int, Any]
 
 
-async def act(state: State) -> dict[str, Any]:
+async def act(state: State) -> dict[str, Any]:  # noqa: C901 - one case per kind of act
     how, place, value = state["act"]
     said = state.get("messages", [])
     message = said[place % len(said)] if said else HumanMessage("first", id="first")
     match how:
         case "say":
             return {"messages": [AIMessage(str(value)[:50] * 9, id=f"said {place} {len(said)}")]}
+        case "tell":
+            return {"messages": [HumanMessage(f"{place} {n}" * 9, id=f"told {place} {n}") for n in range(place % 9)]}
         case "edit":
             return {"messages": [HumanMessage(f"edited {value}"[:300], id=message.id)]}
         case "remove" if said:
@@ -57,6 +59,10 @@ async def act(state: State) -> dict[str, Any]:
             message.additional_kwargs["changed"] = value
             state.get("facts", {})["changed"] = value
             return {"value": [place]}
+        case "reword":
+            message.content = f"reworded {value}"[:300]
+            message.additional_kwargs = {"flag": (1, True, 1.0)[place % 3], "value": value}
+            return {"value": place}
         case "log":
             return {"log": [value] * (place % 90)}
         case "cut" | "replace" | "insert":
@@ -90,7 +96,22 @@ _plain = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_texts, inner, max_size=3),
     max_leaves=5,
 )
-_HOW = ["say", "say", "edit", "remove", "mutate", "log", "cut", "replace", "insert", "fact", "ask", "value"]
+_HOW = [
+    "say",
+    "say",
+    "tell",
+    "edit",
+    "remove",
+    "mutate",
+    "reword",
+    "log",
+    "cut",
+    "replace",
+    "insert",
+    "fact",
+    "ask",
+    "value",
+]
 steps = st.tuples(
     st.sampled_from(["run", "run", "run", "run", "fork", "update"]), st.sampled_from(_HOW), st.integers(0, 99), _plain
 )

@@ -25,6 +25,7 @@ from langgraph.types import Command
 from assent.kernel.store import migrations
 from assent.kernel.store.tables import runs
 from assent.kernel.store.transaction import Tx
+from assent.runs.checkpoints import values
 from assent.runs.checkpoints.saver import SCOPE, Scope, StoreSaver
 from assent.threads.rows import threads
 from assent.threads.rows.state import thread_storage
@@ -138,8 +139,14 @@ def states(whole: Any) -> Any:
 @pytest.mark.scoreboard
 @pytest.mark.parametrize("reads", [1, 2], ids=["reading SQLite", "reading Postgres"])
 def test_histories_have_the_bytes_of_langgraphs_own_saver(
-    reads: int, postgres: Cluster, folder: Path, count: Count, record_score: RecordScore
+    reads: int,
+    postgres: Cluster,
+    folder: Path,
+    count: Count,
+    record_score: RecordScore,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(values, "AT_ONCE", 3)  # or no list were long enough for more than one group
     total, played, differences = count(full=1000, quick=12), 0, 0
 
     async def prepare(stack: AsyncExitStack) -> tuple[list[AnyStore], AsyncSqliteSaver]:

@@ -166,7 +166,7 @@ async def test_history_below_a_damaged_node_is_neither_shortened_nor_swept(store
         await store.write("acme", thread_storage.keep_latest, "t")
     assert await store.read("acme", names, "t") == before - {node.name} | {part.name for part in broken}
     with pytest.raises(UnreadableState):
-        await store.read("acme", parts.load, "t", refs_in(stored.checkpoint), {}, lambda name: None)
+        await store.read("acme", parts.load, "t", refs_in(stored.checkpoint), {}, lambda names: {})
     loaded = {part.name: part for part in new if part != node} | {part.name: part for part in broken}
     [ref] = refs_in(stored.checkpoint)
     with pytest.raises(UnreadableState):

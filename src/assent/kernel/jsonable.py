@@ -44,9 +44,23 @@ def plain(value: Any) -> Any:
     return jsontext.load(dump(value))
 
 
+def texts(value: Any) -> Any:
+    """The same value for `dump`, `plain` and `jsontext.dump`: a dict has JSON texts instead of its values, which are
+    not parsed and written again each time."""
+    if type(value) is not dict or not all(type(key) is str for key in value):
+        return plain(value)
+    try:
+        return {
+            key: orjson.Fragment(orjson.dumps(item, default=_plain, option=_OPTIONS)) for key, item in value.items()
+        }
+    except (TypeError, orjson.JSONEncodeError):
+        return plain(value)
+
+
 def _plain(value: Any) -> Any:  # noqa: C901 - one line per kind of value
     if type(value).__module__.startswith(_MESSAGES) and hasattr(value, "__pydantic_extra__"):
-        return value.__dict__ | (value.__pydantic_extra__ or {})
+        extra = value.__pydantic_extra__
+        return value.__dict__ | extra if extra else value.__dict__
     if hasattr(value, "model_dump") and callable(value.model_dump):
         return value.model_dump()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assent.kernel import jsontext
+from assent.kernel import jsonable, jsontext
 from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries
 from assent.outbox.model import WEBHOOK
@@ -25,7 +25,8 @@ def announce(tx: Tx, run: Run, outcome: Outcome) -> None:
     now = tx.now()
     ended = replace(run, status=outcome.status, error=outcome.error, ended_at=now, updated_at=now)
     thread = threads.get(tx, run.thread_id)
-    body = webhooks.body(ended, outcome, thread.pending if thread else [])
+    read = replace(outcome, values=jsonable.plain(outcome.values))
+    body = webhooks.body(ended, read, thread.pending if thread else [])
     if thread is not None:
         body = covering(tx, thread.id).within(_MOST_WORK)(body)
     deliveries.add(tx, WEBHOOK, subject=f"run:{run.id}", target=run.webhook, body=jsontext.dump(body))

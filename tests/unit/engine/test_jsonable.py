@@ -7,8 +7,9 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
+from langchain_core.messages import HumanMessage
 
-from assent.kernel import jsonable
+from assent.kernel import jsonable, jsontext
 from tests.graphs_malformed.hostile import VALUES
 
 
@@ -17,6 +18,20 @@ def test_a_value_of_any_kind_becomes_json(kind: str) -> None:
     shown = jsonable.plain({"value": VALUES[kind](), "beside": 1})
     assert shown["beside"] == 1
     assert json.loads(jsonable.dump(shown)) == shown
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_texts_of_a_value_are_written_as_the_value_is(kind: str) -> None:
+    value = {"value": VALUES[kind](), "beside": [HumanMessage("hi", id="a", more=1), 2**70, {"é": 0.1}]}
+    texts, plain = jsonable.texts(value), jsonable.plain(value)
+    assert jsonable.plain(texts) == plain
+    assert json.loads(jsontext.dump(texts)) == plain
+    assert json.loads(jsonable.dump(texts)) == plain
+
+
+def test_texts_of_other_values_are_plain() -> None:
+    assert jsonable.texts([HumanMessage("hi", id="a")])[0]["content"] == "hi"
+    assert jsonable.texts({1: "one"}) == {"1": "one"}
 
 
 def test_a_value_that_contains_itself_is_shown_once() -> None:

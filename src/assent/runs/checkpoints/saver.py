@@ -108,12 +108,12 @@ class StoreSaver(BaseCheckpointSaver[int]):
             await scope.settled()
             query = self._store.write if scope.attempt else self._store.read
             with losses.noted():
-                row = await query(scope.tenant, _find, thread_id, ns, at, self._recent.get)
+                row = await query(scope.tenant, _find, thread_id, ns, at, self._recent.among)
         return None if row is None else self._tuple(config, *row)
 
     def newest(self, tx: Tx, thread_id: str) -> Found | None:
         """The newest checkpoint of the graph, to begin an attempt with."""
-        return _find(tx, thread_id, "", None, self._recent.get)
+        return _find(tx, thread_id, "", None, self._recent.among)
 
     async def alist(
         self,
@@ -132,7 +132,7 @@ class StoreSaver(BaseCheckpointSaver[int]):
         await _scope(config).settled()
         with losses.noted():
             rows = await self._store.read(
-                _scope(config).tenant, _history, _thread(config), ns, only, until, wanted, limit, self._recent.get
+                _scope(config).tenant, _history, _thread(config), ns, only, until, wanted, limit, self._recent.among
             )
         for row in rows:
             yield self._tuple(config, *row)

@@ -383,7 +383,7 @@ async def _ended(
     has streamed its whole state."""
     stopped = has_asked(config) or translator.stopped or breakpoints.may_stop(graph, run)
     if not (stopped or outcomes.output_of(graph)):
-        return Outcome(RunStatus.SUCCESS, values=jsonable.plain(translator.values))
+        return Outcome(RunStatus.SUCCESS, values=jsonable.texts(translator.values))
     await backlog.flush()
     snapshot = await state_of(graph, config_for(decided.tenant, run.thread_id))
     outcome = outcomes.of_state(snapshot, RunStatus.SUCCESS)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import ormsgpack
@@ -120,11 +121,12 @@ def listed(names: Sequence[bytes], width: int) -> tuple[Listed, list[Part]]:
     return Tree().over(names, width)
 
 
-def below(node: object) -> list[bytes]:
+@lru_cache(maxsize=4096)
+def below(node: object) -> Sequence[bytes]:
     """The names of the parts that a node lists. A part that a damaged node does not name would be swept."""
     if not isinstance(node, Part) or node.type != NODE or part(NODE, node.data).name != node.name:
         raise UnreadableState("a part of the checkpoint is damaged")
-    return _names_in(node.data)
+    return tuple(_names_in(node.data))
 
 
 def missing() -> UnreadableState:

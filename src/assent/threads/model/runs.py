@@ -98,6 +98,7 @@ class Run:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The result of an attempt: the run's status and the thread's state after it. `result` is the waiter's answer.
+    The values of a run that ended without a question are to be written only (`jsonable.texts`).
 
     `output` lists the state fields that callers see, where the graph's output schema is only a part of it.
     `unread`: the state after it cannot be read, and the thread still shows the state before it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -16,8 +16,8 @@ from assent.threads.model.parts import FORMAT, Inline, Listed, Part, Ref
 
 Loaded = dict[bytes, Any]
 """By name, parts, and what `Recall` has instead of them."""
-Recall = Callable[[bytes], Any]
-"""The part as the caller has it in memory; None if it has not."""
+Recall = Callable[[Set[bytes]], Loaded]
+"""Those of the parts that the caller has in memory."""
 
 _ADD = (
     "INSERT INTO checkpoint_parts (tenant_id, thread_id, name, type, data) VALUES (?, ?, ?, ?, ?) "
@@ -73,8 +73,8 @@ def sweep(tx: Tx, thread_id: str) -> None:
         tx.sql(statement, [(tx.tenant, thread_id, name) for name in sorted(unused)])
 
 
-def _nothing(name: bytes) -> None:
-    return None
+def _nothing(names: Set[bytes]) -> Loaded:
+    return {}
 
 
 def _descend(
@@ -102,8 +102,7 @@ def _descend(
 
 
 def _fetch(tx: Tx, thread_id: str, names: set[bytes], loaded: Loaded, recall: Recall) -> None:
-    recalled = {name: kept for name in names if (kept := recall(name)) is not None}
-    loaded |= recalled
+    loaded |= (recalled := recall(names))
     for row in _rows(tx, thread_id, sorted(names - recalled.keys())):
         loaded[row[0]] = Part(*row)
 

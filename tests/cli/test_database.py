@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from assent.kernel.store import migrations
+from assent.surfaces.cli import progress
 from tests.cli.conftest import Assent
+from tests.contract.test_upgrade import DUMP
 
 
 def test_upgrade_brings_the_schema_to_the_newest_revision(assent: Assent) -> None:
@@ -22,6 +24,24 @@ def test_convert_of_a_database_without_old_checkpoints_does_nothing(assent: Asse
     assert assent("db", "convert", "--json").json == {"converted": 0, "damaged": []}
     missing = assent("db", "convert", "--database", "sqlite:///missing.db")
     assert (missing.code, missing.err.splitlines()[0]) == (5, "assent: database not found: missing.db")
+
+
+def test_database_of_0_1_0_is_converted_with_its_progress(assent: Assent, folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "old.db")) as connection:
+        connection.executescript(DUMP.read_text("utf-8"))
+    old = ("--database", "sqlite:///old.db")
+    assert "assent db convert converts them" in assent("db", "upgrade", *old).out
+    converted = assent("db", "convert", *old)
+    assert converted.out == "18 checkpoints and writes converted, 0 damaged\n"
+    assert converted.err.splitlines()[-1] == "checkpoints and writes: 18 of 18"
+    assert assent("db", "convert", *old, "--json").json == {"converted": 0, "damaged": []}
+
+
+def test_progress_is_a_line_for_so_many_steps_in_steps_of_any_size(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.shown("rows", lines_every=100) as on_progress:
+        for done in range(7, 302, 7):
+            on_progress(done, 301)
+    assert capsys.readouterr().err.splitlines() == [f"rows: {done} of 301" for done in (105, 203, 301)]
 
 
 def test_database_of_a_newer_version_is_refused(assent: Assent, folder: Path) -> None:

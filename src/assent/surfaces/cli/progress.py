@@ -15,7 +15,7 @@ OnProgress = Callable[[int, int], None]
 @contextmanager
 def shown(things: str, *, lines_every: int) -> Iterator[OnProgress]:
     if not sys.stderr.isatty():
-        yield lambda done, total: _line(things, done, total, lines_every)
+        yield _Lines(things, lines_every)
         return
     from rich.console import Console
     from rich.progress import Progress
@@ -25,6 +25,15 @@ def shown(things: str, *, lines_every: int) -> Iterator[OnProgress]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _line(things: str, done: int, total: int, lines_every: int) -> None:
-    if done % lines_every == 0 or done == total:
-        output.say(f"{things}: {done} of {total}", to_stderr=True)
+class _Lines:
+    """A line whenever so many more steps are finished, and at the end."""
+
+    def __init__(self, things: str, every: int) -> None:
+        self._things = things
+        self._every = every
+        self._lines = 0
+
+    def __call__(self, done: int, total: int) -> None:
+        if done // self._every > self._lines or done == total:
+            self._lines = done // self._every
+            output.say(f"{self._things}: {done} of {total}", to_stderr=True)

@@ -543,6 +543,13 @@ items = Table(
         postgresql_where=text("workspace_run_id IS NOT NULL"),
     ),
     Index(
+        "ix_items_routed",
+        "tenant_id",
+        "recipient",
+        sqlite_where=text("routing IS NOT NULL"),
+        postgresql_where=text("routing IS NOT NULL"),
+    ),
+    Index(
         "ix_items_dedupe",
         "tenant_id",
         "requester",

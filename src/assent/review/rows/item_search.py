@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, exists, false, func, null, or_, select, true
+from sqlalchemy import ColumnElement, Select, bindparam, exists, false, func, null, or_, select, true
 
 from assent.identity.model.access import Kind
 from assent.identity.model.visibility import Visible
 from assent.identity.rows.names import actors_like, actors_named
 from assent.identity.rows.visibility import is_visible
 from assent.kernel.store.paging import Keyset, Page
+from assent.kernel.store.prepared import Prepared
 from assent.kernel.store.tables import NEVER, TENANT, item_marks, items, threads
 from assent.kernel.store.transaction import Tx
 from assent.review.model.items import Item, ItemStatus
@@ -59,6 +60,14 @@ _EDGE = (
     .where(items.c.tenant_id == TENANT, items.c.open.is_(True))
     .order_by(items.c.created_at.desc())
     .offset(MOST_COUNTED - 1)
+    .limit(1)
+)
+
+_FOR_PERSON = items.c.recipient.startswith(f"{Kind.REVIEWER}:")
+_FOR_OTHERS = Prepared(
+    select(items.c.recipient)
+    .where(items.c.tenant_id == TENANT, items.c.routing.is_not(null()), _FOR_PERSON)
+    .where(items.c.recipient > "", items.c.recipient != bindparam("whose"))  # a range, for the index
     .limit(1)
 )
 
@@ -121,7 +130,7 @@ def counts(tx: Tx, criteria: Filter, whose: str, visible: Visible | None) -> Cou
 def pending(tx: Tx, filters: Sequence[Filter], whose: str, visible: Visible | None) -> list[Waiting]:
     """The number of pending items of each filter. Without a suitable index, only the newest pending items are counted:
     a search for rare items must not scan everything on each page."""
-    edge = tx.first(_EDGE)
+    edge = None if all(map(_is_indexed, filters)) else tx.first(_EDGE)
     recent = [] if edge is None else [items.c.created_at >= edge.created_at]
     return [_pending(tx, criteria, recent, whose, visible) for criteria in filters]
 
@@ -173,10 +182,15 @@ def _pending(
     narrowed = replace(criteria, statuses=criteria.statuses & _OPEN if criteria.statuses else _OPEN)
     if not narrowed.statuses:
         return Waiting(0)
-    indexed = criteria.ids is not None or any(name in _INDEXED for name, _ in criteria.columns)
-    limits = [] if indexed else recent
+    limits = [] if _is_indexed(criteria) else recent
     number = _count(tx, _ALL.where(*_conditions(tx, narrowed, whose, visible), *limits))
     return Waiting(number, at_least=bool(limits) or number >= MOST_COUNTED)
+
+
+def _is_indexed(criteria: Filter) -> bool:
+    """Whether counting the pending items reads few others."""
+    plain = replace(criteria, statuses=frozenset(), sort=None, group=None) == Filter()
+    return plain or criteria.ids is not None or any(name in _INDEXED for name, _ in criteria.columns)
 
 
 def _count(tx: Tx, statement: Select[Any]) -> int:
@@ -190,7 +204,7 @@ def _conditions(tx: Tx, criteria: Filter, whose: str, visible: Visible | None) -
     if criteria.ids is not None:
         conditions.append(_begins(criteria.ids))
     elif not any(name in _PRECISE for name, _ in criteria.columns):
-        conditions.append(_not_for_others(whose))
+        conditions += _not_for_others(tx, whose)
     conditions += _status(criteria)
     if criteria.words:
         conditions.append(_said(tx, criteria.words))
@@ -211,7 +225,7 @@ def _column(tx: Tx, name: str, values: tuple[object, ...], whose: str) -> Column
     if name == "type":
         return _of_types(tx, [str(value) for value in values])
     if name == "mentions":
-        return mentions.mentions_any(_actors(tx, values, whose))
+        return mentions.mentions_any(tx, _actors(tx, values, whose))
     if name == "recipient" and _ANYONE in values:
         return true()
     if name in _ACTORS:
@@ -225,10 +239,12 @@ def _column(tx: Tx, name: str, values: tuple[object, ...], whose: str) -> Column
     return items.c[name].in_(values)
 
 
-def _not_for_others(whose: str) -> ColumnElement[bool]:
-    """Workspace reviews of a paired person are in that person's list only."""
-    person = items.c.recipient.startswith(f"{Kind.REVIEWER}:")
-    return or_(items.c.routing.is_(null()), items.c.recipient.is_(None), ~person, items.c.recipient == whose)
+def _not_for_others(tx: Tx, whose: str) -> list[ColumnElement[bool]]:
+    """Workspace reviews of a paired person are in that person's list only. Without any, the condition would only keep
+    counts from being read from an index."""
+    if tx.first(_FOR_OTHERS, whose=whose) is None:
+        return []
+    return [or_(items.c.routing.is_(null()), items.c.recipient.is_(None), ~_FOR_PERSON, items.c.recipient == whose)]
 
 
 def _looked_up(tx: Tx, criteria: Filter, name: str, condition: ColumnElement[bool]) -> ColumnElement[bool]:

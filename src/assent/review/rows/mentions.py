@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import ColumnElement, bindparam, exists, select
+from sqlalchemy import ColumnElement, bindparam, exists, false, select
 
 from assent.kernel.store.tables import TENANT, items, mentions
 from assent.kernel.store.transaction import Tx
@@ -14,6 +14,14 @@ _OF_ITEM = (
     select(mentions.c.comment_id, mentions.c.actor)
     .where(mentions.c.tenant_id == TENANT, mentions.c.item_id == bindparam("item"))
     .order_by(mentions.c.comment_id, mentions.c.actor)
+)
+
+_MANY = 1000
+_MENTIONING = (
+    select(mentions.c.item_id)
+    .where(mentions.c.tenant_id == TENANT, mentions.c.actor.in_(bindparam("actors", expanding=True)))
+    .distinct()
+    .limit(_MANY)
 )
 
 
@@ -29,7 +37,10 @@ def of_item(tx: Tx, item_id: str) -> Mapping[str, list[str]]:
     return actors
 
 
-def mentions_any(actors: Sequence[str]) -> ColumnElement[bool]:
-    """Whether a comment on an item mentions one of them."""
+def mentions_any(tx: Tx, actors: Sequence[str]) -> ColumnElement[bool]:
+    """Whether a comment on an item mentions one of them. A few items are looked up by their ids."""
+    rows = tx.all(_MENTIONING, actors=list(actors))
+    if len(rows) < _MANY:
+        return items.c.item_id.in_([row.item_id for row in rows]) if rows else false()
     same = (mentions.c.tenant_id == items.c.tenant_id, mentions.c.item_id == items.c.item_id)
     return exists().where(*same, mentions.c.actor.in_(actors))

@@ -238,6 +238,7 @@ class _Pages:
             return await draw(f"parts/{part}.html", status=status, **facts)
         template = f"parts/{part}.html" if part else "inbox.html"
         here = wanted.inbox or (wanted.q if wanted.q in OWN_LISTS else "inbox")
+        facts |= {"waiting": item_list.waiting(facts.get("listed"))}
         return await self.shell.show(caller, template, here=here, status=status, **facts)
 
     async def _listed(self, caller: Principal, wanted: Wanted, cursor: str | None = None) -> item_list.Listing:

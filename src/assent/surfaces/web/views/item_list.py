@@ -155,6 +155,12 @@ async def gather(inbox: Inbox, store: Store, caller: Principal, wanted: Wanted, 
     return Listing(wanted, found, names, doubts, problem, cursor is None, current)
 
 
+def waiting(listed: Listing | None) -> int | None:
+    """The number of all pending items, if the list has counted them."""
+    counted = listed is not None and listed.problem is None and not listed.wanted.text
+    return int(listed.found.counts["pending"]) if listed is not None and counted else None
+
+
 def _actors(item: View) -> list[str | None]:
     return [item["requester"], item["decided_by"], item["owner"], item["claim"] and item["claim"]["by"]]
 

@@ -64,19 +64,22 @@ class Shell:
     async def show(
         self, caller: Principal, template: str, *, here: str, status: int = 200, **facts: Any
     ) -> HTMLResponse:
-        """Renders `template`, which extends `page.html`; `here` is the current navigation entry."""
-        waiting = (await self._inbox.list(caller, filter="is:pending", limit=1)).counts["pending"]
+        """Renders `template`, which extends `page.html`; `here` is the current navigation entry. `facts` have the
+        number of pending items as `waiting` if it is known."""
         inboxes = await self.inboxes.list(caller)
-        around = {"places": self._places, "waiting": waiting, "inboxes": inboxes, "failures": self._failures}
-        around["mine"] = await self._mine(caller)
+        around: dict[str, Any] = {"places": self._places, "inboxes": inboxes, "failures": self._failures}
+        around["waiting"], around["mine"] = await self._counted(caller, facts.pop("waiting", None))
         return await draw(template, status=status, caller=caller, here=here, **around, **facts)
 
-    async def _mine(self, caller: Principal) -> list[Mine]:
-        """The lists of the caller's own items, with the number of pending ones."""
-        if not caller.is_person:
-            return []
-        counts = await self._inbox.pending(caller, [filters.parse(entry.filter) for entry in MINE])
-        return [replace(entry, count=count.number) for entry, count in zip(MINE, counts, strict=True)]
+    async def _counted(self, caller: Principal, waiting: int | None) -> tuple[int, list[Mine]]:
+        """The number of pending items, and the lists of the caller's own items with theirs."""
+        lists = MINE if caller.is_person else ()
+        wanted = [filters.parse(entry.filter) for entry in lists]
+        if waiting is None:
+            wanted.append(filters.Filter())
+        numbers = [count.number for count in await self._inbox.pending(caller, wanted)]
+        mine = [replace(entry, count=number) for entry, number in zip(lists, numbers, strict=False)]
+        return numbers[-1] if waiting is None else waiting, mine
 
     async def refuse(self, caller: Principal, scope: Scope, *, here: str, title: str) -> HTMLResponse:
         """Renders a 403 page that names the missing scope."""

@@ -4,7 +4,6 @@ Every history is encoded both ways, with the same objects: lists grow, lose and 
 edited or changed in place, forks continue from any checkpoint.
 """
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +18,7 @@ from assent.errors import UnreadableState
 from assent.kernel.store import tables
 from assent.kernel.store.tables import TENANT
 from assent.kernel.store.transaction import Tx
+from assent.runs.checkpoints import values
 from assent.runs.checkpoints.msgpack import StrictSerializer
 from assent.runs.checkpoints.recent import Blueprint, Recent
 from assent.runs.checkpoints.values import Decoder, Encoder, Known
@@ -27,9 +27,9 @@ from assent.threads.rows import threads
 from assent.threads.rows.state import checkpoints, parts, thread_storage
 from assent.threads.rows.state.checkpoints import Stored
 from tests.contract.stores import AnyStore
+from tests.scoreboard import Count, RecordScore
 
 SERDE = StrictSerializer()
-HISTORIES = int(os.environ.get("ASSENT_HISTORIES", "60"))
 
 texts = st.text(max_size=30) | st.text(min_size=150, max_size=200)
 plain = st.recursive(
@@ -95,20 +95,39 @@ def recalled(stored: dict[bytes, Any], recent: Recent) -> dict[bytes, Any]:
     return {name: recent.get(name) or part for name, part in stored.items()}
 
 
-@settings(max_examples=HISTORIES, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(steps, min_size=1, max_size=12), st.booleans())
-def test_every_state_of_a_history_has_the_bytes_of_a_whole_checkpoint(history: list[Any], reload: bool) -> None:
+@pytest.mark.scoreboard
+def test_every_state_of_a_history_has_the_bytes_of_a_whole_checkpoint(
+    count: Count, record_score: RecordScore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(values, "AT_ONCE", 16)  # more lists have several groups of messages
+    total, compared = count(full=2000, quick=60), 0
+
+    @settings(max_examples=total, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @given(st.lists(steps, min_size=1, max_size=12), st.booleans())
+    def compare(history: list[Any], reload: bool) -> None:
+        nonlocal compared
+        compare_states(history, reload=reload)
+        compared += 1
+
+    compare()
+    result = f"{compared} histories, 0 differences"
+    record_score(
+        "states of generated histories in parts and in whole checkpoints", "≥ 2,000 histories, 0 differences", result
+    )
+
+
+def compare_states(history: list[Any], *, reload: bool) -> None:
     known, stored, recent = Known(), dict[bytes, Any](), Recent()
-    values: dict[str, Any] = {}
+    state: dict[str, Any] = {}
     past: list[tuple[dict[str, Any], bytes]] = []
     for step in history:
         if step[0] == "fork" and past:
             refs, _ = past[step[2] % len(past)]
             known = Known() if reload else known
             decoder = Decoder(SERDE, recalled(stored, recent), known, recent)
-            values = {name: decoder.decode(name, ref) for name, ref in refs.items()}
-        values = changed(values, step)
-        past.append((in_parts(known, stored, values), SERDE.dumps_typed(values)[1]))
+            state = {name: decoder.decode(name, ref) for name, ref in refs.items()}
+        state = changed(state, step)
+        past.append((in_parts(known, stored, state), SERDE.dumps_typed(state)[1]))
     for refs, oracle in past * 2:  # the second time with what the first has kept
         decoder = Decoder(SERDE, recalled(stored, recent), None, recent)
         decoded = {name: decoder.decode(name, ref) for name, ref in refs.items()}

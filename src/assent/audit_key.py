@@ -34,6 +34,12 @@ def load(settings: Settings) -> AuditKey:
         raise ConfigError(f"audit_key: {settings.audit_key} is {error.message}", hint=error.hint) from None
 
 
+def check(settings: Settings) -> None:
+    """Fails at the start rather than at the first signature. A key that is derived from the secret cannot be wrong."""
+    if settings.audit_key is not None:
+        load(settings)
+
+
 def existing(settings: Settings) -> AuditKey | None:
     """As `load`; None where there is no key yet."""
     configured = settings.audit_key is not None or settings.secret_key is not None

@@ -22,7 +22,6 @@ from langgraph._internal._constants import (
     NS_SEP,
     RESUME,
 )
-from langgraph.prebuilt.tool_node import _get_all_injected_args
 from langgraph.types import _interrupt_id
 
 __all__ = [
@@ -76,6 +75,8 @@ def skip_answers(scratchpad: Scratchpad, hidden: Callable[[int], bool]) -> None:
 
 def injected_arguments(tool: BaseTool) -> frozenset[str]:
     """The arguments that a ToolNode sets by itself."""
+    from langgraph.prebuilt.tool_node import _get_all_injected_args  # slow to import, and only agents with tools use it
+
     known = _get_all_injected_args(tool)
     named = {*known.all_injected_keys, *known.state, known.store, known.runtime}
     return frozenset(name for name in named if name)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 from assent.errors import LoadError
 from assent.identity.auth_users import AUTH_PARAMETERS
 from assent.identity.upstream import handlers_of
+from assent.kernel import model_builds
 from assent.outbox import webhook_rules
 from assent.outbox.webhook_rules import WebhookRules
 from assent.runs.checkpoints.serde import VARIABLE, listed_types, require_strict_msgpack
@@ -86,6 +87,7 @@ def load_graphs(manifest: Manifest, *, checkpoint_types: Iterable[str] = ()) -> 
     if not manifest.graphs:
         return LoadedGraphs({}, {}, manifest.memory)
     prepare(manifest)
+    _import_langgraph()
     folders = (manifest.root, *(folder for folder in manifest.roots if not is_installed(folder)))
     types = CheckpointTypes(listed_types([*checkpoint_types, *manifest.checkpoint_types]), folders)
     graphs: dict[str, GraphSpec] = {}
@@ -98,6 +100,13 @@ def load_graphs(manifest: Manifest, *, checkpoint_types: Iterable[str] = ()) -> 
             log.error("load graph %r failed: %s", name, exc, extra={"traceback": exc.details})
             failures[name] = exc
     return LoadedGraphs(graphs, failures, manifest.memory)
+
+
+def _import_langgraph() -> None:
+    """Before the author's modules import it, with models that are built at their first use."""
+    with model_builds.deferred():
+        import langgraph.graph
+        import langgraph.pregel  # noqa: F401
 
 
 def _load_graph(entry: GraphEntry, manifest: Manifest, types: CheckpointTypes) -> GraphSpec:

@@ -16,6 +16,7 @@ from assent import audit_key, secret_key
 from assent.app import Engine, Services, load_project, open_engine, open_services
 from assent.errors import ConfigError, LoadError, UnsafeStart
 from assent.identity.onboarding import Welcome
+from assent.kernel import model_builds
 from assent.kernel.background import Repeating, every
 from assent.runs.project.loader import LoadedGraphs
 from assent.settings import Mode, Settings
@@ -107,8 +108,10 @@ async def _serve_failure(conf: Settings, error: ConfigError, reload: Reload) -> 
 
 
 async def _serve(conf: Settings, graphs: LoadedGraphs, reload: Reload, demonstration: Demonstration | None) -> None:
-    from assent.surfaces.cli.server import server
-    from assent.surfaces.http import custom_routes
+    with model_builds.deferred():  # slow to import
+        from assent.surfaces.cli.server import server
+        from assent.surfaces.http import custom_routes
+        from assent.surfaces.routes import create_app
 
     reload.hold()
     extensions.check(conf)
@@ -116,7 +119,7 @@ async def _serve(conf: Settings, graphs: LoadedGraphs, reload: Reload, demonstra
         services = await stack.enter_async_context(open_services(conf))
         await _require_credentials(services, conf, graphs)
         secret_key.load(conf)  # fail at the start rather than at the first webhook
-        audit_key.load(conf)
+        audit_key.check(conf)
         stack.push_async_callback(extensions.close)
         engine = await stack.enter_async_context(open_engine(services.store, graphs, conf))
         await stack.enter_async_context(custom_routes.lifespan(graphs.app))
@@ -132,8 +135,6 @@ async def _serve(conf: Settings, graphs: LoadedGraphs, reload: Reload, demonstra
             _announce(conf, graphs, listener.getsockname()[1], welcome, demonstration)
         else:
             _report_reload(graphs, reload)
-        from assent.surfaces.routes import create_app  # slow to import
-
         app = create_app(services, engine, conf)
         collector.started()
         await reload.serve(server.make(app, conf, partial(_leave, engine)), listener)

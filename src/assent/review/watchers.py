@@ -41,10 +41,15 @@ class Change:
 
 
 class Watcher:
+    """Its queue is a list and a future: asyncio's takes three kilobytes, and most watchers wait most of the time."""
+
+    __slots__ = ("_news", "_unread", "_until", "caller", "ended")
+
     def __init__(self, caller: Principal) -> None:
         self.caller = caller
         self.ended = False
-        self._unread = asyncio.Queue[Change | None](_MOST_UNREAD)
+        self._unread: list[Change] = []
+        self._news: asyncio.Future[None] | None = None
         self._until = time.monotonic() + HANDLED_FOR if caller.user is not None else None
 
     @property
@@ -53,29 +58,42 @@ class Watcher:
 
     def push(self, change: Change) -> None:
         """A watcher that reads too slowly is disconnected."""
-        if self._unread.full():
+        if len(self._unread) >= _MOST_UNREAD:
             self.end()
         elif not self.ended:
-            self._unread.put_nowait(change)
+            self._unread.append(change)
+            self._wake()
 
     def end(self) -> None:
         """Discards unread changes and ends the stream."""
         self.ended = True
-        while not self._unread.empty():
-            self._unread.get_nowait()
-        self._unread.put_nowait(None)
+        self._unread.clear()
+        self._wake()
 
     async def changes(self) -> AsyncIterator[Change | None]:
         """The changes, and None periodically as a heartbeat."""
         while not self.ended:
-            try:
-                async with asyncio.timeout(HEARTBEAT):
-                    change = await self._unread.get()
-            except TimeoutError:
+            if not self._unread:
+                await self._wait()
+            if not self._unread and not self.ended:
                 yield None
-                continue
-            if change is not None:
-                yield change
+            while self._unread:
+                yield self._unread.pop(0)
+
+    async def _wait(self) -> None:
+        """Until there is news, or until the next heartbeat."""
+        loop = asyncio.get_running_loop()
+        self._news = loop.create_future()
+        heartbeat = loop.call_later(HEARTBEAT, self._wake)
+        try:
+            await self._news
+        finally:
+            heartbeat.cancel()
+            self._news = None
+
+    def _wake(self) -> None:
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
 
 
 class Watchers(set[Watcher]):

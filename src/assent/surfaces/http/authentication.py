@@ -30,6 +30,7 @@ from assent.surfaces.http.limits.admission import Admission
 from assent.surfaces.http.limits.execution import Execution
 from assent.surfaces.http.origins import is_local, is_loopback_origin, peer_of, port_of, require_same_origin
 from assent.surfaces.http.public import PublicRoutes
+from assent.surfaces.http.streams import send_handed_over
 
 if TYPE_CHECKING:
     from assent.identity.custom_auth import CustomAuth
@@ -82,6 +83,7 @@ class Authentication:
             except AssentError as error:
                 return await _refuse(connection, error)(scope, receive, send)
             await self.app(scope, receive, send)
+            await send_handed_over(scope, receive, send)
 
     async def _admitted(self, stack: ExitStack, connection: HTTPConnection, receive: Receive) -> Receive:
         """Authenticates and admits the request until the stack closes. Returns the `receive` to continue with."""

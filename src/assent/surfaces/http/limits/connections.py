@@ -17,7 +17,7 @@ import logging
 import sys
 import termios
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, cast
 
@@ -26,6 +26,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from assent.settings import Settings
+from assent.surfaces.http.streams import DISCONNECT
 
 log = logging.getLogger(__name__)
 
@@ -137,6 +138,7 @@ class TimedProtocol(HttpToolsProtocol):
         self._in_head = self._in_body = False
         self._head_size = self._body_size = 0
         self._began = 0.0
+        self._on_disconnect: Callable[[], None] | None = None
 
     @property
     def address(self) -> str:
@@ -162,6 +164,8 @@ class TimedProtocol(HttpToolsProtocol):
         self._counted.forget()
         self._incomplete.remove(self)
         super().connection_lost(exc)
+        if self._on_disconnect is not None:
+            self._on_disconnect()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -198,7 +202,13 @@ class TimedProtocol(HttpToolsProtocol):
             self._incomplete.add(self)  # idle; uvicorn closes it after a few seconds
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        cast(dict[str, Any], cycle.scope)["extensions"] = {DISCONNECT: self._report_disconnect}
         super()._start_asgi_task(cycle, partial(_until_taken, app, cycle.flow))
+
+    def _report_disconnect(self, callback: Callable[[], None] | None) -> None:
+        self._on_disconnect = callback
+        if callback is not None and self.transport.is_closing():
+            callback()
 
     def _arm(self, seconds: float) -> None:
         self._disarm()

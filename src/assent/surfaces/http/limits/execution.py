@@ -17,6 +17,7 @@ from starlette.types import Receive
 
 from assent.surfaces.http.limits.bodies import Body
 from assent.surfaces.http.limits.turns import Turns
+from assent.surfaces.http.streams import HandedOver
 
 
 class Execution:
@@ -53,6 +54,7 @@ async def executed(request: Request, handle: Callable[[Request], Awaitable[Respo
     response = await handle(request)
     if isinstance(response, StreamingResponse):
         execution.end()
+        return HandedOver(response)
     return response
 
 

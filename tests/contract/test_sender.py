@@ -17,8 +17,9 @@ from assent.kernel.store.transaction import Tx
 from assent.outbox import deliveries, webhook_signatures
 from assent.outbox import sender as module
 from assent.outbox.addresses import LOOPBACK, Allowed
-from assent.outbox.client import Outbound, Resolve
+from assent.outbox.client import Outbound
 from assent.outbox.model import DELAYS, JITTER, RESUME, WEBHOOK, Delivery, DeliveryStatus, Failure
+from assent.outbox.network import Resolve
 from assent.outbox.sender import LOOK_EVERY, Carry, Sender
 from assent.outbox.targets import Targets
 from assent.outbox.webhooks import NOT_REACHED, WebhookCarrier

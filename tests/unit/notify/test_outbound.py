@@ -12,7 +12,8 @@ import pytest
 from assent.errors import TargetRefused
 from assent.outbox import client as outbound
 from assent.outbox.addresses import EVERYWHERE, LOOPBACK, Allowed
-from assent.outbox.client import Outbound, Resolve
+from assent.outbox.client import Outbound
+from assent.outbox.network import PinnedNetwork, Resolve, ask_system
 from assent.outbox.targets import Targets
 from tests.receiver import Receiver, receiving
 
@@ -299,13 +300,13 @@ async def test_a_proxy_in_the_environment_is_not_used(receiver: Receiver, monkey
 
 
 async def test_unix_socket_is_not_called() -> None:
-    network = outbound.PinnedNetwork(Targets(Allowed.named(EVERYWHERE)), outbound.ask_system)
+    network = PinnedNetwork(Targets(Allowed.named(EVERYWHERE)), ask_system)
     with pytest.raises(TargetRefused):
         await network.connect_unix_socket("/run/docker.sock")
 
 
 async def test_system_resolver_is_used_by_default(receiver: Receiver) -> None:
-    assert "127.0.0.1" in await outbound.ask_system("localhost", receiver.port)
+    assert "127.0.0.1" in await ask_system("localhost", receiver.port)
     async with calling() as client:
         with pytest.raises(httpx.ConnectError, match="not known"):
             await client.send("GET", "http://no-such-host.invalid/")

@@ -308,3 +308,14 @@ async def test_stream_of_an_auth_handler_user_ends_and_reconnects_through_the_ha
     await asyncio.wait_for(end(theirs), PATIENCE)
     assert not staying.done(), "the control: a key of ours is asked for instead"
     staying.cancel()
+
+
+async def test_stream_that_begins_while_the_server_stops_ends(office: Office) -> None:
+    """Its request was accepted before the stop, which would wait for it."""
+    live, ours = office.house.engine.live, await office.house.services.access.by_key(office.ana.headers["x-api-key"])
+    await live.close()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            assert [change async for change in live.follow(ours)] == []
+    finally:
+        live.open()

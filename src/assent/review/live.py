@@ -36,12 +36,15 @@ class Live:
         self._store = store
         self._inbox = inbox
         self._tails = dict[str, _Tail]()
+        self._closed = False
 
     def open(self) -> None:
+        self._closed = False
         self._store.bells[events.BELL] = self._wake
 
     async def close(self) -> None:
         """Disconnects the watchers, which reconnect after the next start."""
+        self._closed = True
         self._store.bells.pop(events.BELL, None)
         for tail in self._tails.values():
             tail.close()
@@ -59,6 +62,8 @@ class Live:
     async def _follow(self, caller: Principal, after: int | None) -> AsyncIterator[Change | None]:
         seq = await self._store.read(caller.tenant, position) if after is None else after
         tail = self._tails.setdefault(caller.tenant, _Tail(self._store, caller.tenant))
+        if self._closed:
+            return
         with tail.watched(caller) as watcher:
             await tail.ready.wait()  # later changes reach the watcher; earlier ones are read below
             while (missed := await self._store.read(caller.tenant, _changes, seq)).last > seq:

@@ -69,7 +69,7 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
-        gc.set_threshold(20_000, 20, 100)
+        gc.set_threshold(20_000, 10, 10)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -407,11 +407,14 @@ def _routes(scene: str) -> list[str]:
 
 async def _attempt_everything(arena: Arena, routes: Sequence[str], *, thin: int, shared: bool = False) -> None:
     """`thin`: only every so many-th body of a route, and not by everyone: by an agent, and by one of the others.
-    `shared`: every body by an agent, and by the others in turn, each at least once for each route."""
-    others = [who for who in arena.attackers if who != AGENT]
+    `shared`: every body by an agent, and by the others in turn, each at least once for each route; `thin` as well, each
+    route by one of them in turn."""
+    everyone = list(arena.attackers)
+    others = [who for who in everyone if who != AGENT]
     for number, (route, bodies) in enumerate((route, ATTEMPTS[route]) for route in routes):
         some = [others[number % len(others)]] if others and thin > 1 else others
-        for place, who in enumerate((AGENT, *some)):
+        attackers = [everyone[number % len(everyone)]] if shared and thin > 1 else [AGENT, *some]
+        for place, who in enumerate(attackers):
             count = len(list(bodies(await arena.waiting())))
             step = len(some) if shared and thin == 1 and who != AGENT else thin
             for index in range((number + place) % min(step, count), count, step):

@@ -404,7 +404,7 @@ class TestBrowser:
                 await page.get_by_label("Your request").fill(request)
                 await page.get_by_role("button", name="Ask").click()
                 await expect(page.get_by_role("log")).to_be_visible()
-                assert await violations(page, axe) == []
+                assert await violations(page, axe, scheme) == []
                 for width in (1280, 390, 320):
                     await page.set_viewport_size({"width": width, "height": 800})
                     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (request, width)

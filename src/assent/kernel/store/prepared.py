@@ -105,15 +105,24 @@ class DriverResult:
         return self._cursor.rowcount
 
     def first(self) -> Any:
-        row = self._cursor.fetchone()
+        row = _fetched_by(self._cursor.fetchone)
         self._cursor.close()  # ends the statement, which would otherwise stay open on its table
         return row if row is None or self._row is None else self._row(row)
 
     def all(self) -> list[Any]:
-        return list(self)
+        rows: list[Any] = _fetched_by(self._cursor.fetchall)
+        return rows if self._row is None else list(map(self._row, rows))
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._cursor) if self._row is None else map(self._row, self._cursor)
+        return iter(self.all())
+
+
+def _fetched_by(fetch: Callable[[], Any]) -> Any:
+    """SQLite finds some faults of a row only when the row is fetched."""
+    try:
+        return fetch()
+    except sqlite3.Error as error:
+        raise _raised_by_sqlalchemy(error, "a row") from error
 
 
 def driven(raw: sqlite3.Connection, sql: str, params: Any) -> sqlite3.Cursor:
@@ -122,7 +131,11 @@ def driven(raw: sqlite3.Connection, sql: str, params: Any) -> sqlite3.Cursor:
         many = isinstance(params, list) and params and isinstance(params[0], tuple)
         return raw.executemany(sql, params) if many else raw.execute(sql, params)
     except sqlite3.Error as error:
-        raise DBAPIError.instance(sql, None, error, sqlite3.Error) from error
+        raise _raised_by_sqlalchemy(error, sql) from error
+
+
+def _raised_by_sqlalchemy(error: sqlite3.Error, statement: str) -> BaseException:
+    return DBAPIError.instance(statement, None, error, sqlite3.Error)
 
 
 class FetchedResult:

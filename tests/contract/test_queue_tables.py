@@ -64,6 +64,23 @@ async def test_queue_tables_of_another_version_are_replaced(url: str) -> None:
         connection.execute(f"SELECT count(*) FROM {jobs.SCHEMA}.procrastinate_events")
 
 
+async def test_tables_of_an_earlier_release_lose_their_history_and_keep_their_jobs(url: str) -> None:
+    """Processes of that release may execute them."""
+    await jobs.install(url)
+    with psycopg.connect(url, autocommit=True, options=jobs.options(url)) as connection:
+        connection.execute(
+            "CREATE TRIGGER procrastinate_trigger_status_events_insert_v1 AFTER INSERT ON procrastinate_jobs "
+            "FOR EACH ROW EXECUTE FUNCTION procrastinate_trigger_function_status_events_insert_v1()"
+        )
+        connection.execute("INSERT INTO procrastinate_jobs (queue_name, task_name) VALUES ('runs', 'early')")
+        assert connection.execute("SELECT count(*) FROM procrastinate_events").fetchone() == (1,)
+    await jobs.install(url)
+    with psycopg.connect(url, autocommit=True, options=jobs.options(url)) as connection:
+        connection.execute("INSERT INTO procrastinate_jobs (queue_name, task_name) VALUES ('runs', 'late')")
+        assert connection.execute("SELECT count(*) FROM procrastinate_jobs").fetchone() == (2,)
+        assert connection.execute("SELECT count(*) FROM procrastinate_events").fetchone() == (1,)
+
+
 async def test_change_of_a_job_leaves_no_history(url: str) -> None:
     await jobs.install(url)
     with psycopg.connect(url, autocommit=True, options=jobs.options(url)) as connection:

@@ -19,6 +19,7 @@ from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager, NotificationCallback
 from procrastinate.schema import SchemaManager
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import make_url
@@ -30,21 +31,10 @@ SCHEMA = "assent_queue"
 QUEUE = "runs"
 
 _INSTALL_LOCK = 0x6173736E_0001
-_WITHOUT_HISTORY = """
-DROP TRIGGER IF EXISTS procrastinate_trigger_status_events_insert_v1 ON procrastinate_jobs;
-DROP TRIGGER IF EXISTS procrastinate_trigger_status_events_update_v1 ON procrastinate_jobs;
-DROP TRIGGER IF EXISTS procrastinate_trigger_scheduled_events_v1 ON procrastinate_jobs;
-DROP TRIGGER IF EXISTS procrastinate_trigger_abort_requested_events_v1 ON procrastinate_jobs;
-"""
-"""A row per change of a job, deleted with the job: the history of a run is in our own rows."""
-
-_FETCH = """
-SELECT id, status, task_name, priority, lock, queueing_lock, args, scheduled_at, queue_name, attempts, worker_id,
-    set_config('synchronous_commit', 'off', true)
-FROM procrastinate_fetch_job_v2(%(queues)s::varchar[], %(worker_id)s)
-"""
-"""Does not wait for the disk: the transaction that begins the run does, and a job that is fetched again before is
-harmless."""
+_HISTORY = (
+    "SELECT tgname FROM pg_trigger WHERE tgrelid = 'procrastinate_jobs'::regclass AND tgname LIKE '%\\_events\\_%'"
+)
+"""The triggers that add a row per change of a job, deleted with the job. The history of a run is in our own rows."""
 
 _PAUSE = 0.2
 
@@ -100,20 +90,27 @@ async def install(url: str) -> None:
 
 
 async def _install(url: str) -> None:
-    schema = SchemaManager.get_schema() + _WITHOUT_HISTORY
+    schema = SchemaManager.get_schema()
     version = f"procrastinate {hashlib.sha256(schema.encode()).hexdigest()[:16]}"
     async with await psycopg.AsyncConnection.connect(conninfo(url)) as connection:
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", [_INSTALL_LOCK])
         cursor = await connection.execute("SELECT obj_description(to_regnamespace(%s), 'pg_namespace')", [SCHEMA])
         (installed,) = await cursor.fetchone() or (None,)
-        if installed == version:
-            return
-        if installed is not None:
-            await connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
-        await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-        await connection.execute(f"COMMENT ON SCHEMA {SCHEMA} IS '{version}'")
         await connection.execute(f"SET LOCAL search_path TO {SCHEMA}")
-        await connection.execute(schema)
+        if installed != version:
+            if installed is not None:
+                await connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
+            await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+            await connection.execute(f"COMMENT ON SCHEMA {SCHEMA} IS '{version}'")
+            await connection.execute(schema)
+        await _keep_no_history(connection)
+
+
+async def _keep_no_history(connection: psycopg.AsyncConnection) -> None:
+    """Changes the tables of an earlier release in place: their jobs may be under way."""
+    cursor = await connection.execute(_HISTORY)
+    for (trigger,) in await cursor.fetchall():
+        await connection.execute(sql.SQL("DROP TRIGGER {} ON procrastinate_jobs").format(sql.Identifier(trigger)))
 
 
 def is_away(error: ConnectorException) -> bool:
@@ -128,8 +125,7 @@ class RetryingJobs(JobManager):
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
         try:
-            row = await self.connector.execute_query_one_async(_FETCH, queues=queues, worker_id=worker_id)
-            return None if row["id"] is None else Job.from_row(row)
+            return await super().fetch_job(queues, worker_id)
         except ConnectorException as error:
             if not is_away(error):
                 raise

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from langgraph.graph import START, StateGraph
 
 from assent.errors import Unavailable
 from assent.identity.model.access import DEFAULT_TENANT
 from assent.kernel.store.transaction import Tx
 from assent.runs.checkpoints import backlog
 from assent.runs.engine import endings, records
+from assent.settings import Settings
 from assent.threads.model.runs import Cancel, RunStatus
 from assent.threads.rows.state import checkpoints
-from tests.contract.queues import CALLER, Site, queue, queue_settings, site
+from tests.contract.queues import CALLER, Site, State, Trace, queue, queue_settings, site
 from tests.waiting import until
 
 __all__ = ["queue", "queue_settings", "site"]
@@ -45,6 +48,47 @@ async def test_finished_steps_are_stored_while_a_node_waits(site: Site) -> None:
     site.trace.gate("held").set()
     await site.until_idle()
     assert await _stored(site, thread) == _STEPS
+
+
+async def test_attempt_whose_writes_are_lost_while_it_ends_is_repeated(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database fails with the writes of the first node when the graph has ended. The later writes refer to parts of
+    the lost ones."""
+    second, failed = asyncio.Event(), list[bool]()
+    visit = site.trace.visit
+
+    def fails(write: Any) -> Any:
+        async def failing(tenant: str, function: Any, *given: Any, **named: Any) -> Any:
+            if function is backlog.store_all and not failed:
+                failed.append(True)
+                await second.wait()
+                for _ in range(200):  # turns of the event loop, in which the graph ends
+                    await asyncio.sleep(0)
+                raise Unavailable("the database is gone")
+            return await write(tenant, function, *given, **named)
+
+        return failing
+
+    async def visited(thread_id: str, state: Any, node: str) -> None:
+        await visit(thread_id, state, node)
+        if node == "b":
+            second.set()
+
+    for store in site.stores:
+        monkeypatch.setattr(store, "write", fails(store.write))
+    monkeypatch.setattr(site.trace, "visit", visited)
+    thread = await site.thread()
+    run = await site.start(thread, "lost")
+    await site.until_idle()
+    ended = await site.run(run)
+    assert failed
+    assert ended is not None
+    assert (ended.status, ended.attempt) == (RunStatus.SUCCESS, 2)
+    assert await _stored(site, thread) == _STEPS
+    assert await site.done(thread) == ["lost.a", "lost.b"]
+    past = await site.engine.threads.states.history(CALLER, thread, limit=10)
+    assert [snapshot["values"].get("done", []) for snapshot in past] == [["lost.a", "lost.b"], ["lost.a"], [], []]
 
 
 @pytest.mark.parametrize("durability", ["async", "sync"])
@@ -98,3 +142,29 @@ async def test_end_is_stored_with_its_checkpoints_or_not_at_all(site: Site, monk
     assert (ended.status, ended.attempt) == (RunStatus.SUCCESS, 1)
     assert await _stored(site, thread) == _STEPS
     assert [node for *_, node in site.trace.entered] == ["a", "b"]
+
+
+class OwnLoop(Trace):
+    """Its second node runs a graph that has checkpoints, in an event loop of its own."""
+
+    def _node(self, name: str) -> Any:
+        node = super()._node(name)
+        if name == "a":
+            return node
+        inner = StateGraph(State).add_node("inner", node).add_edge(START, "inner").compile(checkpointer=True)
+
+        def own(state: State) -> State:
+            return {"done": asyncio.run(inner.ainvoke({"tag": state["tag"], "done": []}))["done"]}
+
+        return own
+
+
+async def test_node_with_an_event_loop_of_its_own_reads_and_writes_checkpoints(queue_settings: Settings) -> None:
+    site = Site(queue_settings, OwnLoop())
+    async with site.processes(1):
+        threads = [await site.thread() for _ in range(6)]
+        started = [await site.start(thread, "own") for thread in threads]
+        await site.until_idle()
+        ended = [await site.run(run) for run in started]
+        assert [run and (run.status, run.attempt) for run in ended] == [(RunStatus.SUCCESS, 1)] * 6
+        assert [await site.done(thread) for thread in threads] == [["own.a", "own.b"]] * 6

@@ -23,7 +23,8 @@ waits for nothing, LangGraph needs about half as many."""
 
 
 class Backlog:
-    """Used within the event loop of its run. Errors are noted as losses of the attempt, which end the run."""
+    """The error of a write is noted as a loss of the attempt, which ends the attempt. Nothing is stored after it: later
+    writes refer to parts of earlier ones."""
 
     def __init__(self, store: Store, tenant: str) -> None:
         self._store = store
@@ -33,6 +34,7 @@ class Backlog:
         self._turns_left = 0
         self._storing: asyncio.Task[None] | None = None
         self._is_open = False
+        self._failure: Exception | None = None
 
     def open(self) -> None:
         """Accepts writes from now on."""
@@ -44,6 +46,7 @@ class Backlog:
         return self._is_open and asyncio.get_running_loop() is self._loop
 
     def add(self, write: Write) -> None:
+        self._require_success()
         self._writes.append(write)
         if self._turns_left == 0 and self._storing is None:
             self._loop.call_soon(self._count_down)
@@ -67,6 +70,8 @@ class Backlog:
                 await self._store.write(self._tenant, store_all, self._taken())
         except Exception as error:  # noqa: BLE001 - the end of the graph raises it
             losses.note(error)
+            self._failure = error
+            self._writes.clear()
         finally:
             self._storing = None
 
@@ -75,15 +80,28 @@ class Backlog:
         return taken
 
     async def flush(self) -> None:
-        """Stores all writes, before the state is read."""
+        """Stores all writes, before the state is read or a node with an event loop of its own writes."""
+        if asyncio.get_running_loop() is self._loop:
+            await self._stored()
+        else:
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._stored(), self._loop))
+        self._require_success()
+
+    async def _stored(self) -> None:
         self._begin()
+        await self._settled()
+
+    async def _settled(self) -> None:
         if self._storing is not None:
             await asyncio.shield(self._storing)
 
+    def _require_success(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
     async def rest(self) -> Sequence[Write]:
-        """The writes that the end of the run has to store."""
-        if self._storing is not None:
-            await asyncio.shield(self._storing)
+        """The writes that the end of the run has to store; none after a failure."""
+        await self._settled()
         return self._taken()
 
     async def __aenter__(self) -> Backlog:
@@ -92,9 +110,12 @@ class Backlog:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """A failed or cancelled run reads the state that it has reached."""
+        """Waits for what is being stored, since its failure has to end the attempt. A failed or cancelled run reads the
+        state that it has reached."""
         if error is not None or losses.any_noted():
-            await self.flush()
+            await self._stored()
+        else:
+            await self._settled()
 
 
 def store_all(tx: Tx, writes: Sequence[Write]) -> None:

@@ -200,6 +200,7 @@ class StoreSaver(BaseCheckpointSaver[int]):
             if scope.backlog is not None and scope.backlog.accepts:
                 scope.backlog.add(write)
             else:
+                await scope.settled()
                 await self._store.write(scope.tenant, write)
 
     def _known(self, scope: Scope) -> Known:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -68,6 +68,7 @@ class PostgresStore:
 
     async def open(self) -> None:
         self.engine = _engine(self.url)
+        self._loop = asyncio.get_running_loop()
         self._closed = False
 
     async def close(self) -> None:
@@ -78,6 +79,8 @@ class PostgresStore:
     async def write(
         self, tenant: str | None, function: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
+        if self._is_called_elsewhere():
+            return await self._on_own_loop(self.write(tenant, function, *args, **kwargs))
         for attempt in range(1, _ATTEMPTS + 1):
             transaction = _Transaction(self._connected)
             try:
@@ -96,6 +99,8 @@ class PostgresStore:
     async def read(
         self, tenant: str | None, function: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
+        if self._is_called_elsewhere():
+            return await self._on_own_loop(self.read(tenant, function, *args, **kwargs))
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 async with self._shares.of_caller(), self._snapshot() as connection:
@@ -106,6 +111,13 @@ class PostgresStore:
                 if attempt == _ATTEMPTS or not error.connection_invalidated:
                     raise faults.translate(error) or error from error
         raise AssertionError("unreachable")
+
+    def _is_called_elsewhere(self) -> bool:
+        """In a node that runs a graph in an event loop of its own. Connections belong to the store's event loop."""
+        return not self._closed and asyncio.get_running_loop() is not self._loop
+
+    async def _on_own_loop(self, call: Coroutine[Any, Any, T]) -> T:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._loop))
 
     async def backup(self, target: str) -> None:
         raise Invalid(

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
@@ -22,11 +23,12 @@ import psycopg
 import pytest
 
 from assent.errors import Unavailable
-from assent.kernel.store import capacity
+from assent.kernel.store import capacity, faults, migrations
 from assent.kernel.store.drivers import pool
-from assent.kernel.store.drivers.pool import Line
+from assent.kernel.store.drivers.pool import DirectPool, Line
 from assent.kernel.store.drivers.postgres import PostgresStore
 from assent.kernel.store.transaction import Tx
+from assent.runs.queues import jobs
 from tests.contract.stores import opened
 from tests.faults.arena import doubted, open_arena
 from tests.faults.test_decisions_killed import done
@@ -34,6 +36,7 @@ from tests.graphs_gated.serving import Site, make_keys, open_site
 from tests.postgres import own_server
 from tests.postgres_server import NOT_DURABLE, PostgresServer
 from tests.scoreboard import Count, RecordScore
+from tests.waiting import until
 
 CONNECTIONS = 20
 PEOPLE = 24
@@ -82,6 +85,44 @@ async def test_exhausted_connections_are_unavailable_until_one_is_free(narrow_po
                 with pytest.raises(Unavailable, match=r"cannot be reached: .*(slots|too many clients)"):
                     await execute(None, hold)
         await store.write(None, hold)
+
+
+@pytest.mark.parametrize("opens", [migrations.upgrade, lambda url: asyncio.run(jobs.install(url))])
+def test_process_that_starts_waits_for_a_free_connection(
+    narrow_postgres: PostgresServer, opens: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrations.upgrade(narrow_postgres.url)
+    refused, is_full = threading.Event(), faults.has_no_connection_left
+
+    def told(error: Exception) -> bool:
+        refused.set()
+        return is_full(error)
+
+    for module in (faults, jobs):
+        monkeypatch.setattr(module, "has_no_connection_left", told)
+    with taken(narrow_postgres.url) as held, ThreadPoolExecutor(1) as process:
+        opening = process.submit(opens, narrow_postgres.url)
+        assert refused.wait(30)
+        assert not opening.done()
+        held.pop().close()
+        opening.result(30)
+
+
+async def test_pool_that_opens_waits_for_a_free_connection(
+    narrow_postgres: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Longer than it tries to replace a lost connection."""
+    connections = DirectPool(narrow_postgres.url, min_size=1, max_size=1, open=False)
+    with taken(narrow_postgres.url) as held:
+        opening = asyncio.create_task(connections.open(wait=True))
+
+        async def is_refused_twice() -> bool:
+            return caplog.text.count("error connecting") == 2
+
+        await until(is_refused_twice)
+        held.pop().close()
+        await opening
+    await connections.close()
 
 
 async def test_refused_connection_is_retried_without_an_error(

@@ -28,6 +28,11 @@ def is_retryable(error: DBAPIError) -> bool:
     return getattr(error.orig, "sqlstate", None) in _RETRYABLE_STATES
 
 
+def has_no_connection_left(error: Exception) -> bool:
+    """Whether Postgres refused a connection because others have all of them."""
+    return any(text in str(error) for text in ("too many clients already", "remaining connection slots"))
+
+
 def translate(error: DBAPIError) -> AssentError | None:
     """The Assent error for a driver's error, or None for a bug of ours (a bad statement, a constraint)."""
     if isinstance(error.orig, sqlite3.Error):

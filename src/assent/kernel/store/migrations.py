@@ -13,14 +13,16 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from sqlalchemy import Connection, NullPool, create_engine, create_mock_engine, inspect, make_url, text
+from sqlalchemy import Connection, Engine, NullPool, create_engine, create_mock_engine, inspect, make_url, text
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import OperationalError
 
 from assent.errors import ConfigError
+from assent.kernel.store import faults
 from assent.kernel.store.tables import metadata
 
 _REVISIONS = Path(__file__).parent / "revisions"
+_MOST_SECONDS_TO_CONNECT = 30.0
 _MOST_SECONDS_TO_SWITCH = 10.0
 _UPGRADE_LOCK = 0x617373656E74  # "assent": one process upgrades, the others wait
 
@@ -71,8 +73,20 @@ def _connection(url: str) -> Iterator[Connection]:
         Path(target.database).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         Path(target.database).touch(mode=0o600)  # readable by the operator only
     engine = create_engine(target, poolclass=NullPool, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
+    with _connected(engine) as connection:
         yield connection
+
+
+def _connected(engine: Engine) -> Connection:
+    """Waits until other processes close connections that are idle, if they have all."""
+    deadline = time.monotonic() + _MOST_SECONDS_TO_CONNECT
+    while True:
+        try:
+            return engine.connect()
+        except OperationalError as error:
+            if not faults.has_no_connection_left(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(0.2)
 
 
 @contextmanager

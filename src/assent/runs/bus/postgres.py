@@ -14,12 +14,12 @@ from typing import Any
 
 import psycopg
 from psycopg.conninfo import make_conninfo
-from psycopg_pool import AsyncConnectionPool, PoolClosed
+from psycopg_pool import PoolClosed
 from sqlalchemy import make_url
 
 from assent.errors import Unavailable
 from assent.kernel.background import Repeating, every
-from assent.kernel.store.drivers.pool import check_idle
+from assent.kernel.store.drivers.pool import DirectPool
 from assent.kernel.store.ports import Store
 from assent.runs.bus.batches import CHANNEL, PAUSE, FrameWriter
 from assent.runs.bus.followers import Row, TableFollower
@@ -66,15 +66,13 @@ class PostgresBus:
         self._listens = asyncio.Event()
 
     async def open(self) -> None:
-        self._pool = AsyncConnectionPool(
+        self._pool = DirectPool(
             self._conninfo,
             kwargs={"autocommit": True, "options": "-c synchronous_commit=off"},
             min_size=1,
             max_size=self._connections,
-            max_idle=60,
+            max_idle=10,
             timeout=5,
-            reconnect_timeout=1,  # a longer back-off delays the reconnect after a database restart
-            check=check_idle,
             open=False,
         )
         try:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import time
 from collections.abc import Iterable
-from typing import Any
 
 import psycopg
 from procrastinate import App, PsycopgConnector
@@ -21,11 +21,11 @@ from procrastinate.manager import JobManager, NotificationCallback
 from procrastinate.schema import SchemaManager
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
-from psycopg_pool import AsyncConnectionPool
 from sqlalchemy import make_url
 
 from assent.errors import ConfigError
-from assent.kernel.store.drivers.pool import check_idle
+from assent.kernel.store.drivers.pool import DirectPool
+from assent.kernel.store.faults import has_no_connection_left
 
 SCHEMA = "assent_queue"
 QUEUE = "runs"
@@ -36,6 +36,7 @@ _HISTORY = (
 )
 """The triggers that add a row per change of a job, deleted with the job. The history of a run is in our own rows."""
 
+_MOST_SECONDS_TO_CONNECT = 30.0
 _PAUSE = 0.2
 
 log = logging.getLogger(__name__)
@@ -59,20 +60,15 @@ def new_app(url: str, stopping: asyncio.Event, *, connections: int) -> App:
         conninfo=conninfo(url),
         min_size=1,
         max_size=connections,
-        max_idle=60,
+        max_idle=10,
         timeout=5,
-        reconnect_timeout=1,  # a longer back-off delays the reconnect after a database restart
         kwargs={"options": options(url), "connect_timeout": 5, "application_name": "assent-queue"},
         configure=_without_transactions,
-        pool_factory=_pool,
+        pool_factory=DirectPool,
     )
     app = App(connector=connector)
     app.job_manager = RetryingJobs(connector, stopping)
     return app
-
-
-def _pool(**options: Any) -> AsyncConnectionPool:
-    return AsyncConnectionPool(**{**options, "check": check_idle})
 
 
 async def _without_transactions(connection: psycopg.AsyncConnection) -> None:
@@ -92,7 +88,7 @@ async def install(url: str) -> None:
 async def _install(url: str) -> None:
     schema = SchemaManager.get_schema()
     version = f"procrastinate {hashlib.sha256(schema.encode()).hexdigest()[:16]}"
-    async with await psycopg.AsyncConnection.connect(conninfo(url)) as connection:
+    async with await _connected(url) as connection:
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", [_INSTALL_LOCK])
         cursor = await connection.execute("SELECT obj_description(to_regnamespace(%s), 'pg_namespace')", [SCHEMA])
         (installed,) = await cursor.fetchone() or (None,)
@@ -104,6 +100,18 @@ async def _install(url: str) -> None:
             await connection.execute(f"COMMENT ON SCHEMA {SCHEMA} IS '{version}'")
             await connection.execute(schema)
         await _keep_no_history(connection)
+
+
+async def _connected(url: str) -> psycopg.AsyncConnection:
+    """Waits until other processes close connections that are idle, if they have all."""
+    deadline = time.monotonic() + _MOST_SECONDS_TO_CONNECT
+    while True:
+        try:
+            return await psycopg.AsyncConnection.connect(conninfo(url))
+        except psycopg.OperationalError as error:
+            if not has_no_connection_left(error) or time.monotonic() > deadline:
+                raise
+        await asyncio.sleep(_PAUSE)
 
 
 async def _keep_no_history(connection: psycopg.AsyncConnection) -> None:

@@ -26,7 +26,8 @@ PATIENCE = 10.0
 """Seconds that a transaction waits for a connection."""
 
 _OPEN = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
-_MOST_IDLE = 60.0
+_MOST_IDLE = 10.0
+"""Seconds. A process that starts waits 30 s for its first connections, which others may hold that are idle."""
 _MAKE_DO = 1.0
 """Seconds until the next try to connect after a refusal; up to twice as long, so that processes differ."""
 
@@ -103,6 +104,23 @@ async def check_idle(connection: AsyncConnection[Any]) -> None:
     poll.register(connection.fileno(), select.POLLIN)
     if poll.poll(0):
         await AsyncConnectionPool.check_connection(connection)
+
+
+class DirectPool(AsyncConnectionPool):
+    """A pool of psycopg that checks idle connections without a round trip.
+
+    It gives up a connection after a second, since a longer back-off delays the reconnect after a restart of the
+    database. The first one is tried for as long as the pool opens: others may have all, some of them idle."""
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **{"reconnect_timeout": 1, **options, "check": check_idle})
+
+    async def open(self, wait: bool = False, timeout: float = 30.0) -> None:
+        later, self.reconnect_timeout = self.reconnect_timeout, timeout
+        try:
+            await super().open(wait, timeout)
+        finally:
+            self.reconnect_timeout = later
 
 
 class ElasticPool(Pool):

@@ -17,8 +17,11 @@ async def listening(
 ) -> AsyncIterator[int]:
     """Serves each connection by `serve`, then closes it; the port."""
     open_now: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+    ended = False
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if ended:  # accepted just before
+            return writer.transport.abort()
         task = asyncio.current_task()
         assert task is not None
         open_now[task] = writer
@@ -35,8 +38,18 @@ async def listening(
     try:
         yield int(server.sockets[0].getsockname()[1])
     finally:
+        await _stop_accepting(server)
+        ended = True
         server.close()
         await _end(open_now)
+
+
+async def _stop_accepting(server: asyncio.Server) -> None:
+    """A connection that is accepted while its server closes never gets a transport, and stays open."""
+    for listener in server.sockets:
+        asyncio.get_running_loop().remove_reader(listener.fileno())
+    for _ in range(20):
+        await asyncio.sleep(0)
 
 
 async def _end(connections: dict[asyncio.Task[None], asyncio.StreamWriter]) -> None:

@@ -140,7 +140,7 @@ class Tx:
         return self._places is not None and self._places.take()
 
     def prepare(self, run: Any) -> Any:
-        """What the run, which has a slot, begins with."""
+        """Reads the facts with which the run, which has a slot, begins."""
         return None if self._places is None else self._places.prepare(self, run)
 
     def ring(self, bell: str, *about: Any) -> None:

@@ -72,7 +72,7 @@ class Runner:
             log.warning("attempt was fenced", extra={"run_id": run.id, "attempt": run.attempt})
 
     def prepare(self, tx: Tx, run: Run) -> _Standing | None:
-        """What the run begins with. An unreadable checkpoint fails the run, not the transaction that begins it."""
+        """Reads the facts with which the run begins. An unreadable checkpoint fails the run, not its beginning."""
         try:
             return _standing(tx, run, self._project.saver) if run.graph_id in self._project.graphs else None
         except AssentError:
@@ -247,7 +247,7 @@ class Runner:
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """What a run begins with."""
+    """The facts with which a run begins."""
 
     dismissed: str | None
     """The reason why it must not begin."""

@@ -75,7 +75,7 @@ class Run:
     lost: int = 0
     """The number of attempts that ended because their process died."""
     prepared: Any = field(default=None, compare=False, repr=False)
-    """What the attempt begins with, if the transaction that began it has read that."""
+    """The facts with which the attempt begins, if the transaction that began it has read them."""
 
     @property
     def named_by(self) -> str | None:

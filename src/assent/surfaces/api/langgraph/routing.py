@@ -79,7 +79,7 @@ class LangGraphRoute(DeferredRoute):
         return strict
 
     def _handler(self) -> Handler:
-        """What handles a request whose body is JSON."""
+        """The handler of requests whose body is JSON."""
         return super().get_route_handler()
 
 
